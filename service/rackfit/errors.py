@@ -1,0 +1,86 @@
+"""The one tree of errors Rackfit raises on purpose.
+
+RackfitError
+├── UsageError          the question is malformed: exit status 2, HTTP 400
+│   ├── UnknownNameError    a name that resolves to nothing, with near names: exit 2, HTTP 404
+│   └── AmbiguousNameError  a class name where one record is needed: exit 2, HTTP 400
+├── BadRecordsError     files in data/ that are not what they must be, all of them at once
+├── CatalogError        the catalog is missing, too old, damaged or cannot be written
+└── UnsupportedError    a question that is understood but cannot be answered, with the reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class RackfitError(Exception):
+    """Any failure that Rackfit explains in one line."""
+
+    exit_code = 1
+    http_status = 500
+
+
+class UsageError(RackfitError):
+    """The question is malformed."""
+
+    exit_code = 2
+    http_status = 400
+
+
+class UnknownNameError(UsageError):
+    """A name that resolves to nothing."""
+
+    http_status = 404
+
+    def __init__(self, kind: str, name: str, near: Sequence[str] = ()) -> None:
+        self.kind, self.name, self.near = kind, name, tuple(near)
+        hint = f"; did you mean {', '.join(self.near)}?" if self.near else ""
+        super().__init__(f"unknown {kind} {name!r}{hint}")
+
+
+class AmbiguousNameError(UsageError):
+    """A name that stands for several records where exactly one is needed."""
+
+    def __init__(self, kind: str, name: str, candidates: Sequence[str]) -> None:
+        self.kind, self.name, self.candidates = kind, name, tuple(candidates)
+        super().__init__(f"{kind} {name!r} is a class of {len(candidates)}: name one of {', '.join(candidates)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with one place in data/."""
+
+    file: str
+    field: str
+    value: object
+    expected: str
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        place = f"{self.file}: {self.field}" if self.field else self.file
+        return f"{place} = {shown}: expected {self.expected}" if self.field else f"{place}: {self.expected}"
+
+
+class BadRecordsError(RackfitError):
+    """Every bad record of a data folder, reported together."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        super().__init__(f"{len(self.problems)} {noun} in data, nothing was built\n{lines}")
+
+
+class CatalogError(RackfitError):
+    """The catalog cannot be read or written."""
+
+
+class UnsupportedError(RackfitError):
+    """A question that is understood but has no honest answer."""
+
+    exit_code = 1
+    http_status = 400

@@ -1,0 +1,133 @@
+"""What the arithmetic works on: light, immutable descriptions of models, precisions, devices and layouts.
+
+They are read from catalog rows (`catalog/read.py`) or built from a config file (`intake/`), and hold numbers
+only. Sizes are bytes, counts are values, nothing here has a default that stands for "unknown".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LayerGroup:
+    """`count` identical layers. Element counts are per layer and per token (or per sequence for state)."""
+
+    count: int
+    indices: tuple[int, ...] | None
+    attention: str
+    n_heads: int | None
+    n_kv_heads: int | None
+    d_k: int | None
+    d_v: int | None
+    window: int | None
+    owns_cache: bool
+    index_dim: int
+    compress_ratio: int | None
+    ffn: str
+    d_ff: int | None
+    n_experts: int | None
+    n_experts_active: int | None
+    moe_d_ff: int | None
+    shared_d_ff: int | None
+    state_elems: int
+    conv_elems: int
+    kv_full_elems: int
+    kv_windowed_elems: int
+    params: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tower:
+    """A vision or audio encoder beside the language model; `params` includes the projector."""
+
+    kind: str
+    params: int
+    max_tokens_per_image: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An architecture: an ordered list of layer groups, embeddings, head, towers and extra heads."""
+
+    model_id: str
+    name: str
+    attention_kind: str
+    d_model: int
+    vocab_size: int
+    tied_embeddings: bool
+    gated_ffn: bool
+    groups: tuple[LayerGroup, ...]
+    non_layer_params: int
+    params_text: int
+    params_total: int
+    params_active: int
+    towers: tuple[Tower, ...]
+    mtp_params: int
+    max_context: int | None
+    q_lora_rank: int | None
+    kv_lora_rank: int | None
+    qk_nope_head_dim: int | None
+    qk_rope_head_dim: int | None
+    v_head_dim: int | None
+    attention_bias: str
+    qk_norm: str
+    native_precision: str | None
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers, all groups."""
+        return sum(group.count for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """A weight layout: effective bits of the quantised roles, and the bits that the other roles keep."""
+
+    precision_id: str
+    family: str
+    """fp | fp8 | int8 | int4 | fp4 | gguf | mlx | bnb | ternary | ..."""
+    bits: float
+    """Effective bits per weight of the roles that are quantised, scales and zero points included."""
+    high_bits: float
+    """Bits per weight of the roles that stay in high precision."""
+    high_roles: frozenset[str]
+    """Roles (see memory.roles.ROLES) that keep high precision."""
+    block_size: int | None
+    """Width that a sharded row must be a multiple of, or None."""
+    role_bits: tuple[tuple[str, float], ...] = ()
+    """Roles with bits of their own (GGUF mixes), overriding `bits` and `high_bits`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One accelerator as a fit sees it."""
+
+    accelerator_id: str
+    name: str
+    vendor: str
+    memory_bytes: int
+    """What the driver reports, or the derived figure; bytes."""
+    memory_rule: str
+    """`printed`, or the rule by which memory_bytes was derived."""
+    memory_spread: float
+    """Relative uncertainty of memory_bytes; 0 when printed."""
+    unified: bool
+    compute_capability: str | None
+    segment: str
+    bandwidth_gb_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Degrees of parallelism. tp·pp·dp devices hold the model; ep divides the experts over tp·dp ranks."""
+
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+
+    @property
+    def devices(self) -> int:
+        """Number of devices that the layout occupies."""
+        return self.tp * self.pp * self.dp
