@@ -1,4 +1,5 @@
 """Accelerators."""
+
 from rackfit.records.base import Record, Text
 
 

@@ -56,9 +56,7 @@ class Record(Part):
     @classmethod
     def bookkeeping(cls) -> frozenset[str]:
         """Return the names of the fields that are about the record and need no source."""
-        return frozenset(
-            {"slug", "provenance", "second_hand", "unknown", "disputes", "confidence", "note", "aliases"}
-        )
+        return frozenset({"slug", "provenance", "second_hand", "unknown", "disputes", "confidence", "note", "aliases"})
 
     @classmethod
     def facts(cls) -> frozenset[str]:
@@ -99,7 +97,9 @@ def explain(error: Any) -> tuple[str, object, str]:
         "extra_forbidden": "no such field here",
         "missing": "a value (the field is required)",
     }
-    expected = messages.get(error["type"]) or error["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    expected = messages.get(error["type"]) or error["msg"].removeprefix("Value error, ").removeprefix(
+        "Input should be "
+    )
     value = error.get("input")
     if error["type"] == "missing" or isinstance(value, dict):
         value = None

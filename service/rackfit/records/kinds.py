@@ -34,7 +34,5 @@ class CsvKind:
         return {name for name, info in self.model.model_fields.items() if info.is_required()} - automatic
 
 
-RECORD_KINDS: tuple[RecordKind, ...] = (
-    RecordKind("accelerators", "accelerators", Accelerator),
-)
+RECORD_KINDS: tuple[RecordKind, ...] = (RecordKind("accelerators", "accelerators", Accelerator),)
 CSV_KINDS: tuple[CsvKind, ...] = ()
