@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rackfit.records.accelerators import Accelerator
+from rackfit.records.releases import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,5 +35,8 @@ class CsvKind:
         return {name for name, info in self.model.model_fields.items() if info.is_required()} - automatic
 
 
-RECORD_KINDS: tuple[RecordKind, ...] = (RecordKind("accelerators", "accelerators", Accelerator),)
+RECORD_KINDS: tuple[RecordKind, ...] = (
+    RecordKind("accelerators", "accelerators", Accelerator),
+    RecordKind("releases", "releases", Release),
+)
 CSV_KINDS: tuple[CsvKind, ...] = ()

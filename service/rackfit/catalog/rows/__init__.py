@@ -1,0 +1,29 @@
+"""Records to rows: one module per subject with `rows(library)`, registered once, parents first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from rackfit.records.load import Library
+
+SUBJECTS = ("sources", "precisions", "hardware", "offers", "models", "measurements")
+"""Modules of this package, in the order in which their rows are loaded."""
+
+Row = tuple[str, dict[str, Any]]
+"""Name of the table and the row by column; columns left out take their default."""
+
+
+def subject_rows(name: str, library: Library) -> Iterator[Row]:
+    """Yield the rows of one subject."""
+    if find_spec(f"{__name__}.{name}") is None:
+        return
+    yield from import_module(f"{__name__}.{name}").rows(library)
+
+
+def all_rows(library: Library) -> Iterator[Row]:
+    """Yield every fact row of the catalog, subject by subject."""
+    for name in SUBJECTS:
+        yield from subject_rows(name, library)

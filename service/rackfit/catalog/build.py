@@ -1,0 +1,219 @@
+"""Files to catalog: read, load, compute, index, check, and only then take the old catalog's place.
+
+Everything happens in temporary files beside the target. Whatever goes wrong, the old catalog stays as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackfit.catalog.checks import broken_checks
+from rackfit.catalog.compute import COMPUTE, Progress
+from rackfit.catalog.connect import check_sqlite
+from rackfit.catalog.loading import defer_indexes, load
+from rackfit.catalog.migrate import migrate, stamp
+from rackfit.catalog.reproducible import logical_hash
+from rackfit.catalog.rows import SUBJECTS, subject_rows
+from rackfit.errors import CatalogError
+from rackfit.records.load import Library, read_library
+
+PAGE_SIZE = 4096
+"""Bytes per page: fixed, because the same content must give the same bytes."""
+
+CACHE_KIB = 262_144
+"""Page cache of the build, KiB: the whole catalog nearly fits, within the build's memory of 1 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build made."""
+
+    target: Path
+    version: str
+    logical_hash: str
+    tables: dict[str, int]
+    size_bytes: int
+    seconds: float
+
+
+def _quiet(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
+
+
+def build(target: Path, folders: list[Path], progress: Progress = _quiet, must_exist: bool = True) -> BuildReport:
+    """Build the catalog from data folders (later ones are overlays) and put it in the target's place.
+
+    `must_exist=False` leaves out the list of rows that a published catalog has: for catalogs of other data.
+
+    Raises:
+        BadRecordsError: every problem in the files.
+        CatalogError: the disk is full, a row breaks the schema, or a check of the finished file fails.
+    """
+    check_sqlite()
+    began = time.monotonic()
+    progress("read records", 0, 1)
+    library = read_library(folders)
+    progress("read records", 1, 1)
+    _newest_release(library)
+    with _temporary(target) as (work, ready):
+        try:
+            return _build(library, target, work, ready, progress, must_exist, began)
+        except (sqlite3.Error, OSError) as error:
+            kept = "the old catalog is unchanged" if target.exists() else "nothing was built"
+            raise CatalogError(f"cannot write {target} ({error}): {kept}") from error
+
+
+def _build(
+    library: Library, target: Path, work: Path, ready: Path, progress: Progress, must_exist: bool, began: float
+) -> BuildReport:
+    version, date = _newest_release(library)
+    connection = _scratch(work)
+    try:
+        migrate(connection)
+        stamp(connection, f"{date} 00:00:00+00:00")
+        tables = _fill(connection, library, progress)
+        _check(connection, progress, must_exist)
+        digest = _finish(connection, version, ready, progress)
+    finally:
+        connection.close()
+    _durable(ready)
+    size = ready.stat().st_size
+    os.replace(ready, target)
+    return BuildReport(target, version, digest, tables, size, time.monotonic() - began)
+
+
+def _newest_release(library: Library) -> tuple[str, str]:
+    releases = library.kind("releases")
+    if not releases:
+        raise CatalogError("data/releases has no release: the catalog needs a version and a date")
+    newest = max(releases.values(), key=lambda release: (release.date, release.slug))
+    return newest.slug, newest.date
+
+
+def _scratch(path: Path) -> sqlite3.Connection:
+    """Open an empty database for fast loading: nothing is lost if it is torn, it is only a draft."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    for pragma in (
+        f"page_size = {PAGE_SIZE}",
+        "journal_mode = memory",
+        "synchronous = off",
+        "locking_mode = exclusive",
+        f"cache_size = -{CACHE_KIB}",
+        "temp_store = memory",
+        "foreign_keys = off",
+    ):
+        connection.execute(f"pragma {pragma}")
+    return connection
+
+
+def _fill(connection: sqlite3.Connection, library: Library, progress: Progress) -> dict[str, int]:
+    """Load the facts, compute the rest, index both; return the number of rows per table."""
+    connection.execute("begin")
+    indexes = defer_indexes(connection)
+    for done, subject in enumerate(SUBJECTS):
+        progress("load facts", done, len(SUBJECTS))
+        load(connection, subject_rows(subject, library))
+    progress("load facts", len(SUBJECTS), len(SUBJECTS))
+    tables = sorted({table for table, _ in indexes})
+    filled = {table for table in tables if connection.execute(f'select 1 from "{table}" limit 1').fetchone()}
+    early = [sql for table, sql in indexes if table in filled]
+    late = [sql for table, sql in indexes if table not in filled]
+    for sql in early:
+        connection.execute(sql)
+    for step in COMPUTE:
+        step(connection, progress)
+    for done, sql in enumerate(late):
+        progress("index", done, len(late))
+        connection.execute(sql)
+    connection.execute("commit")
+    return _counts(connection)
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int]:
+    names = connection.execute("select name from sqlite_master where type = 'table' order by name").fetchall()
+    return {
+        name: connection.execute(f'select count(*) from "{name}"').fetchone()[0]
+        for (name,) in names
+        if not name.startswith(("sqlite_", "_sqlite"))
+    }
+
+
+def _check(connection: sqlite3.Connection, progress: Progress, must_exist: bool) -> None:
+    progress("check", 0, 1)
+    broken = broken_checks(connection, must_exist)
+    if broken:
+        lines = "\n".join(f"  {line}" for line in broken)
+        noun = "check" if len(broken) == 1 else "checks"
+        raise CatalogError(f"{len(broken)} {noun} of the built catalog failed, nothing was replaced\n{lines}")
+    progress("check", 1, 1)
+
+
+def _finish(connection: sqlite3.Connection, version: str, ready: Path, progress: Progress) -> str:
+    """Write the hash, the statistics and the compact final file; check that file; return the hash."""
+    progress("finish", 0, 4)
+    digest = logical_hash(connection)
+    connection.execute("update releases set logical_hash = ? where version = ?", (digest, version))
+    progress("finish", 1, 4)
+    connection.execute("analyze")
+    progress("finish", 2, 4)
+    connection.execute("vacuum into ?", (str(ready),))
+    progress("finish", 3, 4)
+    final = sqlite3.connect(ready)
+    try:
+        verdict = final.execute("pragma quick_check").fetchone()[0]
+    finally:
+        final.close()
+    if verdict != "ok":
+        raise CatalogError(f"the built file is damaged ({verdict}), nothing was replaced")
+    progress("finish", 4, 4)
+    return digest
+
+
+def _durable(path: Path) -> None:
+    """Make sure that the file is on the disk before it gets the catalog's name."""
+    with path.open("rb+") as handle:
+        os.fsync(handle.fileno())
+
+
+def _alive(pid: int) -> bool:
+    """Say whether a process still runs; where that cannot be asked, the file system refuses to delete open files."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sweep(target: Path) -> None:
+    """Remove what builds that were killed left beside the target."""
+    for path in target.parent.glob(f".{target.name}.*.building*"):
+        pid = path.name.removeprefix(f".{target.name}.").split(".")[0]
+        if pid.isdigit() and (int(pid) == os.getpid() or not _alive(int(pid))):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[tuple[Path, Path]]:
+    """Name the draft and the final temporary file beside the target, and leave neither behind."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+    except OSError as error:
+        raise CatalogError(f"cannot write beside {target} ({error})") from error
+    stem = f".{target.name}.{os.getpid()}.building"
+    work, ready = target.with_name(f"{stem}-draft"), target.with_name(f"{stem}-final")
+    try:
+        yield work, ready
+    finally:
+        for path in (work, ready, work.with_name(f"{work.name}-journal"), ready.with_name(f"{ready.name}-journal")):
+            path.unlink(missing_ok=True)
