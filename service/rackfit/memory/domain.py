@@ -131,3 +131,51 @@ class Layout:
     def devices(self) -> int:
         """Number of devices that the layout occupies."""
         return self.tp * self.pp * self.dp
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Default sizes of an engine on devices with at least so much memory."""
+
+    min_memory_gib: float
+    batched_tokens: int
+    max_sequences: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How one engine, in one range of versions, divides a device's memory."""
+
+    budget_id: str
+    runtime_id: str
+    engine: str | None
+    version_from: str
+    version_to: str | None
+    equation: str
+    """share_of_total | share_of_free | all_of_device: what the engine may use."""
+    utilization: float
+    """Share that the equation applies; 1 where it applies none."""
+    parallelism: str
+    """tensor | layers: whether the engine splits matrices or whole layers over devices."""
+    profiled_tokens: str
+    """batched_tokens | context | ubatch | none: rows of the forward pass that is reserved for."""
+    forward_bytes: float
+    """Bytes per token and unit of width of the profiled forward pass."""
+    sampler_bytes_per_logit: float
+    persistent_bytes_per_logit: float
+    logit_rows: int | None
+    """Rows of logits reserved; None: the sequence limit."""
+    non_torch_bytes_single: int
+    non_torch_bytes_parallel: int
+    context_bytes: int
+    """Driver context and libraries that lie outside the engine's own budget."""
+    graph_bytes: int
+    graphs_in_budget: bool
+    kv_block_tokens: int
+    window_extra_batches: int | None
+    """Batches of tokens that a windowed layer keeps beside its window; None: it keeps every token."""
+    state_bits: int
+    embedding_on_host: bool
+    tiers: tuple[Tier, ...]
+    small_tier_names: tuple[str, ...]
+    """Device names that take the smallest tier whatever their memory."""

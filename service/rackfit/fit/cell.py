@@ -1,0 +1,191 @@
+"""One cell of the matrix: a model at a precision, on a layout of devices, under an engine's rules.
+
+Everything here takes numbers or arrays of device memory, so the live answer and the stored matrix are the same
+arithmetic. The verdict compares bytes per device, never a pooled sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.budget import DEFAULT_KNOBS, Knobs, Terms, engine_terms, engine_total
+from rackfit.memory.domain import Budget, Device, Layout, Precision
+from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
+from rackfit.memory.kv_cache import CacheShape, stage_caches
+from rackfit.memory.weights import outer_bytes, stage_weights
+
+NO, TIGHT, FITS = 0, 1, 2
+VERDICTS = ("no", "tight", "fits")
+STANDARD_CONTEXTS = (8192, 32768, 131072)
+
+WEIGHT_SPREAD = {"fp": 0.005, "gguf": 0.02, "fp8": 0.03}
+"""Relative half-width of weights: 16-bit loads follow from the parameter count (measured loads lie within 0.5 %),
+quantised ones depend on which tensors a checkpoint keeps in high precision."""
+OTHER_WEIGHT_SPREAD = 0.05
+WORKSPACE_SPREAD = 0.15
+RUNTIME_SPREAD_BYTES = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a model: how many sequences of how many tokens, at which cache format."""
+
+    context: int
+    sequences: int
+    kv_bits: float
+    knobs: Knobs = DEFAULT_KNOBS
+
+    def per_replica(self, copies: int) -> Question:
+        """Return what one of so many replicas is asked: sequences divide over them, rounded up."""
+        return self if copies == 1 else replace(self, sequences=ceil_div(self.sequences, copies))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Bytes per device on the binding stage, and what follows from them. Numbers or arrays.
+
+    `kv` is what the architecture needs, `kv_reserved` what the engine charges for the same tokens; the difference
+    (block rounding, windows that grow by batches in flight) is part of `runtime`, so that `total` is
+    weights + kv + workspace + runtime. `kv_pool` is all the cache the engine will set aside. `usable` is what the
+    engine may use on one device, `outside` what it takes beyond that.
+    """
+
+    layout: Layout
+    weights: Number
+    kv: Number
+    kv_reserved: Number
+    kv_pool: Number
+    workspace: Number
+    runtime: Number
+    outside: Number
+    total: Number
+    low: Number
+    high: Number
+    usable: Number
+    verdict: Number
+    max_context: Number
+    max_sequences: tuple[Number, ...]
+
+    @property
+    def margin(self) -> Number:
+        """Bytes left on the binding device; negative where it does not fit."""
+        return self.usable - self.total
+
+
+def weight_spread(precision: Precision) -> float:
+    """Return the relative half-width of the weight estimate of a precision."""
+    return WEIGHT_SPREAD.get(precision.family, OTHER_WEIGHT_SPREAD)
+
+
+def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layout: Layout) -> tuple[float, ...]:
+    """Return the weight bytes on one device of each stage, as the engine places them.
+
+    llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy.
+    """
+    loads = list(stage_weights(anatomy, precision, layout))
+    if budget.embedding_on_host:
+        first, _, _ = outer_bytes(anatomy, precision, layout)
+        if not anatomy.model.tied_embeddings or layout.pp > 1:
+            loads[0] -= first
+    return tuple(loads)
+
+
+def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
+    """Return the cache that the engine charges to one request: windows grow by the batches in flight."""
+    slopes: list[tuple[float, int | None]] = []
+    for slope, cap in shape.slopes:
+        if cap is None or budget.window_extra_batches is None:
+            slopes.append((slope, None))
+        else:
+            slopes.append((slope, int(cap - 1 + budget.window_extra_batches * batched_tokens)))
+    return CacheShape(shape.constant, tuple(slopes))
+
+
+def evaluate(
+    anatomy: Anatomy,
+    precision: Precision,
+    budget: Budget,
+    layout: Layout,
+    device: Device,
+    question: Question,
+    memory: Number = None,
+    spread: Number = None,
+) -> Cell:
+    """Return the cell of one layout.
+
+    Args:
+        anatomy: the model.
+        precision: its weight layout.
+        budget: the engine's rules.
+        layout: a layout that `memory.layouts.refusal` lets run.
+        device: the device; its name, vendor and kind choose the rules.
+        question: context, sequences, cache format and knobs.
+        memory: bytes that the engine sees on one device (number or array); None derives it from the device.
+        spread: relative uncertainty of `memory`; None takes the device's.
+    """
+    if memory is None:
+        memory = engine_total(device.memory_bytes, device.vendor, device.unified)
+    if spread is None:
+        spread = device.memory_spread
+    asked = question.per_replica(layout.dp)
+    terms = engine_terms(anatomy, budget, layout, device, memory, asked.context, asked.knobs)
+    loads = device_weights(anatomy, precision, budget, layout)
+    needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits)
+    held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in needs]
+    rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
+    charges = [cache.bytes(rounded) * asked.sequences for cache in held]
+    stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index])
+    weights, kv = loads[stage], needs[stage].bytes(asked.context) * asked.sequences
+    runtime = terms.runtime + charges[stage] - kv
+    total = weights + kv + terms.workspace + runtime
+    half = weight_spread(precision) * weights + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES
+    low, high = maximum(total - half, weights + kv - weight_spread(precision) * weights), total + half
+    verdict = choose(high <= terms.limit - spread * memory, FITS, choose(total <= terms.limit, TIGHT, NO))
+    pools = [terms.limit - load - terms.workspace - terms.runtime for load in loads]
+    longest = _least([cache.tokens_within(pool) for cache, pool in zip(held, pools, strict=True)])
+    return Cell(
+        layout=layout,
+        weights=weights,
+        kv=kv,
+        kv_reserved=charges[stage],
+        kv_pool=maximum(pools[stage], 0),
+        workspace=terms.workspace,
+        runtime=runtime,
+        outside=terms.outside,
+        total=total,
+        low=low,
+        high=high,
+        usable=terms.limit,
+        verdict=verdict,
+        max_context=longest,
+        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+    )
+
+
+def _batch_in_flight(terms: Terms) -> float:
+    """Return one figure for the batch in flight: the smallest where devices differ (a window cap is one number)."""
+    tokens: Any = terms.batched_tokens
+    return float(tokens.max()) if hasattr(tokens, "max") else float(tokens)
+
+
+def _least(values: list[Number]) -> Number:
+    least = values[0]
+    for value in values[1:]:
+        least = minimum(least, value)
+    return least
+
+
+def _sequences(caches: list[CacheShape], pools: list[Number], context: int) -> Number:
+    counts = []
+    for cache, pool in zip(caches, pools, strict=True):
+        each = cache.bytes(context)
+        counts.append(floor(maximum(pool, 0) / each) if each > 0 else float("inf") + 0 * pool)
+    return _least(counts)
+
+
+def limit_term(cell: Cell) -> str:
+    """Return the largest term of a cell: what binds where it does not fit, what would be cut first where it does."""
+    terms = {"weights": cell.weights, "kv": cell.kv, "workspace": cell.workspace, "runtime": cell.runtime}
+    return max(terms, key=lambda name: float(terms[name]))

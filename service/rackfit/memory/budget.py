@@ -1,0 +1,134 @@
+"""What an engine takes beside weights and cache, and how much of a device it may use.
+
+The equations are those of the engines' own source (see the budget records for versions and evidence):
+
+- vLLM: KV pool = utilization x total - weights - activation peak - non-torch [- graphs from 0.20];
+- SGLang: KV pool = free after load - (1 - f) x free before load, f from the reserve rule;
+- llama.cpp: free memory must hold weights + cache + compute buffers;
+- Transformers: everything that the driver leaves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Budget, Device, Layout
+from rackfit.memory.elementwise import Number, choose, maximum, minimum
+
+GIB = 2**30
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """What a user may set; None means the engine's own default."""
+
+    utilization: float | None = None
+    batched_tokens: int | None = None
+    max_sequences: int | None = None
+    eager: bool = False
+    reserve_bytes: int = 0
+
+
+DEFAULT_KNOBS = Knobs()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Bytes per device that are neither weights nor cache, and the limit they count against.
+
+    `workspace` is what a step needs (activations, sampler, compute buffer), `runtime` what the engine holds all the
+    time inside its budget (libraries, collective buffers, graphs). `outside` lies beyond the budget (driver context,
+    graphs of engines that do not count them). `limit` is what weights, cache, workspace and runtime may use together.
+    """
+
+    workspace: Number
+    runtime: Number
+    outside: Number
+    limit: Number
+    batched_tokens: Number
+    max_sequences: Number
+
+
+def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
+    """Return the bytes that an engine sees of a device.
+
+    torch's total is 0.998 x the driver's figure - 0.38 GiB on discrete NVIDIA cards (fitted on eight cards with both
+    figures, MEMORY_MODEL section 0); other vendors' drivers and unified pools show engines what they print.
+    """
+    if vendor.casefold() == "nvidia" and not unified:
+        return 0.998 * device_bytes - 0.38 * GIB
+    return device_bytes
+
+
+def tier_sizes(budget: Budget, total: Number, device_name: str, knobs: Knobs) -> tuple[Number, Number]:
+    """Return (batched tokens, sequence limit): what the user set, else the engine's default for this device."""
+    tiers = sorted(budget.tiers, key=lambda tier: tier.min_memory_gib)
+    tokens: Number = tiers[0].batched_tokens + 0 * total
+    sequences: Number = tiers[0].max_sequences + 0 * total
+    if not any(name in device_name.casefold() for name in budget.small_tier_names):
+        for tier in tiers[1:]:
+            large = total >= tier.min_memory_gib * GIB
+            tokens = choose(large, tier.batched_tokens, tokens)
+            sequences = choose(large, tier.max_sequences, sequences)
+    if knobs.batched_tokens is not None:
+        tokens = knobs.batched_tokens + 0 * total
+    if knobs.max_sequences is not None:
+        sequences = knobs.max_sequences + 0 * total
+    return tokens, minimum(sequences, tokens)
+
+
+def forward_bytes(anatomy: Anatomy, budget: Budget, layout: Layout, tokens: Number) -> Number:
+    """Return the peak of one forward pass over so many tokens on one device.
+
+    About 2 B x tokens x (3 d_ff / TP + 3 d): gate, up and their product beside three hidden states (re-derived on
+    vLLM logs: Llama-3.1-8B at 20,000 tokens 2.07 GiB, 29,000 tokens 2.99 GiB).
+    """
+    width = 3 * anatomy.widest_ffn / layout.tp + 3 * anatomy.model.d_model
+    return budget.forward_bytes * tokens * width
+
+
+def _reserve_share(total: Number, tokens: Number, graph_sequences: Number, layout: Layout) -> Number:
+    """Return SGLang's static fraction: (M - reserve) / M, reserve in MiB as its source states."""
+    reserve = 512 + 1.5 * maximum(tokens, 2048) + 2 * graph_sequences + 128 * layout.tp * layout.pp
+    reserve = choose(total > 61440 * MIB, maximum(reserve, 10240), reserve)
+    return (total - reserve * MIB) / total
+
+
+def engine_terms(
+    anatomy: Anatomy, budget: Budget, layout: Layout, device: Device, total: Number, context: int, knobs: Knobs
+) -> Terms:
+    """Return what the engine takes on each device of a layout.
+
+    Args:
+        anatomy: the model.
+        budget: the engine's rules.
+        layout: degrees of parallelism.
+        device: name, vendor and kind of the device (its memory is `total`).
+        total: bytes that the engine sees on one device; number or array.
+        context: tokens of one request, for engines that profile the context.
+        knobs: the user's settings.
+    """
+    tokens, sequences = tier_sizes(budget, total, device.name, knobs)
+    rows = {"batched_tokens": tokens, "context": context + 0 * total, "ubatch": tokens, "none": 0 * total}
+    forward = forward_bytes(anatomy, budget, layout, rows[budget.profiled_tokens])
+    logit_rows = sequences if budget.logit_rows is None else minimum(budget.logit_rows, sequences)
+    logits = logit_rows * anatomy.model.vocab_size if anatomy.caches_tokens else 0
+    sampler = logits * budget.sampler_bytes_per_logit
+    workspace = forward + sampler if budget.profiled_tokens == "ubatch" else maximum(forward, sampler)
+    parallel = layout.devices > 1
+    held = budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single
+    graphs = 0 if knobs.eager else budget.graph_bytes
+    runtime = held + logits * budget.persistent_bytes_per_logit + (graphs if budget.graphs_in_budget else 0)
+    outside = budget.context_bytes + (0 if budget.graphs_in_budget else graphs)
+    if budget.equation == "share_of_total":
+        limit = (budget.utilization if knobs.utilization is None else knobs.utilization) * total
+    elif budget.equation == "share_of_free":
+        free = total - budget.context_bytes
+        default = _reserve_share(total, tokens, sequences, layout)
+        limit = (default if knobs.utilization is None else knobs.utilization) * free
+        workspace = 0 * total  # activations and graphs live in the share that is left free
+    else:
+        limit = total - outside
+    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences)

@@ -1,0 +1,101 @@
+"""Which layouts can run, and why the others cannot (MEMORY_MODEL section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Budget, Layout, Precision
+from rackfit.memory.elementwise import ceil_div
+
+VOCABULARY_PADDING = 64
+"""vLLM pads the vocabulary to a multiple of 64 before it divides it over ranks (DEFAULT_VOCAB_PADDING_SIZE)."""
+
+
+def refusal(anatomy: Anatomy, precision: Precision, layout: Layout, budget: Budget) -> str | None:
+    """Return why a layout cannot run, naming the number that forbids it; None where it can."""
+    checks = (_degrees(anatomy, layout, budget), _heads(anatomy, layout), _widths(anatomy, precision, layout))
+    return next((reason for reason in checks if reason), None)
+
+
+def _degrees(anatomy: Anatomy, layout: Layout, budget: Budget) -> str | None:
+    if min(layout.tp, layout.pp, layout.ep, layout.dp) < 1:
+        return "parallel degrees start at 1"
+    if layout.pp > anatomy.model.n_layers:
+        return f"PP {layout.pp} needs as many layers, the model has {anatomy.model.n_layers}"
+    if layout.tp > 1 and budget.parallelism == "layers":
+        return f"{budget.runtime_id} splits whole layers over devices: use PP {layout.tp}, TP is not offered"
+    if layout.ep > 1:
+        if not anatomy.has_experts:
+            return f"EP {layout.ep} needs experts, the model has none"
+        if layout.ep != layout.tp * layout.dp:
+            return f"EP spans the TP x DP ranks of a stage: {layout.tp * layout.dp}, not {layout.ep}"
+    return None
+
+
+def _heads(anatomy: Anatomy, layout: Layout) -> str | None:
+    tp = layout.tp
+    if tp == 1:
+        return None
+    for heads, kv_heads in anatomy.head_counts:
+        if heads % tp:
+            return f"TP {tp} does not divide {heads} attention heads"
+        if kv_heads % tp and tp % kv_heads:
+            return f"TP {tp} neither divides {kv_heads} KV heads nor is a multiple of them"
+    padded = ceil_div(anatomy.model.vocab_size, VOCABULARY_PADDING) * VOCABULARY_PADDING
+    if padded % tp:
+        return f"TP {tp} does not divide the padded vocabulary of {padded}"
+    return None
+
+
+def _widths(anatomy: Anatomy, precision: Precision, layout: Layout) -> str | None:
+    tp, block = layout.tp, precision.block_size
+    for group in anatomy.model.groups:
+        if group.d_ff and group.ffn != "none":
+            reason = _width("FFN", group.d_ff, tp, block if "ffn" not in precision.high_roles else None)
+            if reason:
+                return reason
+        if group.n_experts and group.moe_d_ff:
+            if layout.ep > 1:
+                if group.n_experts % layout.ep:
+                    return f"EP {layout.ep} does not divide {group.n_experts} experts"
+            else:
+                quantised = block if "experts" not in precision.high_roles else None
+                reason = _width("expert", group.moe_d_ff, tp, quantised)
+                if reason:
+                    return reason
+    return None
+
+
+def _width(name: str, width: int, tp: int, block: int | None) -> str | None:
+    if tp == 1:
+        return None
+    if width % tp:
+        return f"TP {tp} does not divide the {name} width of {width}"
+    if block and (width // tp) % block:
+        return f"TP {tp} leaves {name} width {width // tp}, not a multiple of the format's block of {block}"
+    return None
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number, largest first."""
+    return [divisor for divisor in range(number, 0, -1) if number % divisor == 0]
+
+
+def candidates(anatomy: Anatomy, devices: int, per_domain: int, budget: Budget) -> Iterator[Layout]:
+    """Yield layouts over exactly so many devices, in the order in which they are preferred.
+
+    Tensor parallelism stays inside a domain of `per_domain` devices that share a fast link; stages span domains.
+    Fewer stages come first, replicas (DP) last. Whether a layout can run is `refusal`'s to say.
+    """
+    if budget.parallelism == "layers":
+        yield from (Layout(pp=devices // copies, dp=copies) for copies in sorted(divisors(devices)))
+        return
+    for copies in sorted(divisors(devices)):
+        for tp in divisors(devices // copies):
+            if tp > per_domain:
+                continue
+            pp = devices // copies // tp
+            yield Layout(tp=tp, pp=pp, dp=copies)
+            if anatomy.has_experts and tp > 1:
+                yield Layout(tp=tp, pp=pp, ep=tp * copies, dp=copies)

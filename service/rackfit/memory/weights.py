@@ -1,0 +1,99 @@
+"""Bytes of weights: whole, and on the device of each pipeline stage.
+
+A precision is a layout: the bits of a parameter depend on its role (MEMORY_MODEL section 2). Sharding depends
+on the role as well (section 3): column- and row-parallel matrices divide by TP, key and value projections stop
+dividing at the number of KV heads, routers, norms and MLA down-projections are whole on every rank, experts
+divide over EP ranks.
+"""
+
+from __future__ import annotations
+
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Layout, Precision
+from rackfit.memory.elementwise import ceil_div
+from rackfit.memory.stages import stage_counts
+
+REPLICATED = frozenset({"router", "norms", "attention_mla_down", "indexer", "other"})
+"""Roles that every tensor-parallel rank holds whole (vLLM: ReplicatedLinear and norm modules)."""
+
+
+def role_bits(precision: Precision, role: str) -> float:
+    """Return the effective bits per weight that a role has in a precision."""
+    for name, bits in precision.role_bits:
+        if name == role:
+            return bits
+    return precision.high_bits if role in precision.high_roles else precision.bits
+
+
+def bits_by_role(precision: Precision, roles: frozenset[str]) -> dict[str, float]:
+    """Return the bits of each of the roles, looked up once."""
+    return {role: role_bits(precision, role) for role in roles}
+
+
+def tensor_share(role: str, layout: Layout, kv_heads: int | None, experts: int | None) -> float:
+    """Return the part of a role's parameters that one tensor-parallel rank holds (0 to 1].
+
+    Args:
+        role: a role of `memory.roles`.
+        layout: degrees of parallelism.
+        kv_heads: KV heads of the layer, None where it has none.
+        experts: routed experts of the layer, None where it has none.
+    """
+    if role in REPLICATED:
+        return 1.0
+    if role == "attention_kv" and kv_heads:
+        return ceil_div(kv_heads, min(layout.tp, kv_heads)) / kv_heads
+    if role == "experts":
+        if layout.ep > 1 and experts:
+            return ceil_div(experts, layout.ep) / experts
+        return 1.0 / layout.tp
+    return 1.0 / layout.tp
+
+
+def layer_bytes(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple[float, ...]:
+    """Return the bytes of one layer of each group on one device."""
+    result = []
+    for group, roles in zip(anatomy.model.groups, anatomy.group_roles, strict=True):
+        bits = 0.0
+        for role, count in roles.items():
+            share = tensor_share(role, layout, group.n_kv_heads, group.n_experts)
+            bits += count * share * role_bits(precision, role)
+        result.append(bits / 8)
+    return tuple(result)
+
+
+def outer_bytes(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple[float, float, float]:
+    """Return bytes per device of (first-stage embeddings, last-stage head and norm, towers).
+
+    Vocab-parallel embedding and head divide by TP. A tied head needs the embedding on the last stage too, so with
+    more than one stage it is held twice.
+    """
+    roles = anatomy.outer_roles
+    share = 1.0 / layout.tp
+    embedding = roles.get("embedding", 0) * role_bits(precision, "embedding") / 8 * share
+    tables = roles.get("per_layer_embedding", 0) * role_bits(precision, "per_layer_embedding") / 8 * share
+    head = roles.get("head", 0) * role_bits(precision, "head") / 8 * share
+    if anatomy.model.tied_embeddings and layout.pp > 1:
+        head = embedding
+    rest = sum(roles.get(name, 0) * role_bits(precision, name) / 8 for name in ("norms", "other"))
+    tower = anatomy.tower_params * role_bits(precision, "vision") / 8 * share
+    return embedding + tables, head + rest, tower
+
+
+def stage_weights(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple[float, ...]:
+    """Return the weight bytes on one device of each pipeline stage, first to last."""
+    per_layer = layer_bytes(anatomy, precision, layout)
+    first, last, tower = outer_bytes(anatomy, precision, layout)
+    counts = stage_counts(anatomy.layer_order, len(per_layer), layout.pp)
+    loads = [sum(n * size for n, size in zip(stage, per_layer, strict=True)) for stage in counts]
+    loads[0] += first + tower
+    loads[-1] += last
+    return tuple(loads)
+
+
+def weights_bytes(anatomy: Anatomy, precision: Precision) -> int:
+    """Return the bytes of all weights on one device: language model and towers, tied embeddings once.
+
+    >>> # 70.55e9 parameters at 16 bits are 141.1e9 bytes
+    """
+    return round(sum(stage_weights(anatomy, precision, Layout())))
