@@ -8,7 +8,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from rackfit.records.accelerators import Accelerator
+from rackfit.records.measurements import Measurement
+from rackfit.records.mfu import MfuRun
+from rackfit.records.models import Architecture
+from rackfit.records.precisions import Precision
+from rackfit.records.prices import Offer
+from rackfit.records.recipes import Recipe
 from rackfit.records.releases import Release
+from rackfit.records.runtimes import Runtime
+from rackfit.records.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +46,14 @@ class CsvKind:
 RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("accelerators", "accelerators", Accelerator),
     RecordKind("releases", "releases", Release),
+    RecordKind("models", "models", Architecture, slug_has_folder=True),
+    RecordKind("precisions", "precisions", Precision),
+    RecordKind("runtimes", "runtimes", Runtime),
+    RecordKind("recipes", "recipes", Recipe),
+    RecordKind("workloads", "workloads", Workload),
 )
-CSV_KINDS: tuple[CsvKind, ...] = ()
+CSV_KINDS: tuple[CsvKind, ...] = (
+    CsvKind("offers", "prices", Offer),
+    CsvKind("measurements", "measurements", Measurement),
+    CsvKind("mfu", "mfu", MfuRun),
+)

@@ -9,12 +9,30 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rackfit.errors import Problem
-from rackfit.records.rules import aliases_unique, known_sources
+from rackfit.records.rules import (
+    aliases_unique,
+    checkpoint_names,
+    known_sources,
+    layer_sums,
+    measurements,
+    parameter_counts,
+    precisions_exist,
+    prices,
+)
 
 if TYPE_CHECKING:
     from rackfit.records.load import Library
 
-RULES = (known_sources, aliases_unique)
+RULES = (
+    known_sources,
+    aliases_unique,
+    layer_sums,
+    parameter_counts,
+    checkpoint_names,
+    precisions_exist,
+    prices,
+    measurements,
+)
 
 
 def broken_rules(library: Library) -> Iterator[Problem]:
