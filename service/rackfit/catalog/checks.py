@@ -84,7 +84,8 @@ CHECKS: tuple[Check, ...] = (
         "select s.offer_id, s.price || ' spot, ' || d.price || ' on demand' from offers s join offers d on "
         "d.term = 'on-demand' and s.term = 'spot' and d.provider = s.provider and d.product = s.product and "
         "d.accelerator_id = s.accelerator_id and d.region = s.region and d.tier = s.tier "
-        "and d.currency = s.currency and d.device_count = s.device_count and d.valid_from = s.valid_from and d.source_id = s.source_id "
+        "and d.currency = s.currency and d.device_count = s.device_count "
+        "and d.valid_from = s.valid_from and d.source_id = s.source_id "
         "where s.price > d.price and s.flag is null",
     ),
     Check(
