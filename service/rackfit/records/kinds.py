@@ -8,6 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from rackfit.records.accelerators import Accelerator
+from rackfit.records.classes import AcceleratorClass
+from rackfit.records.interconnects import Interconnect
 from rackfit.records.measurements import Measurement
 from rackfit.records.mfu import MfuRun
 from rackfit.records.models import Architecture
@@ -16,6 +18,7 @@ from rackfit.records.prices import Offer
 from rackfit.records.recipes import Recipe
 from rackfit.records.releases import Release
 from rackfit.records.runtimes import Runtime
+from rackfit.records.systems import System, SystemPower
 from rackfit.records.workloads import Workload
 
 
@@ -45,6 +48,8 @@ class CsvKind:
 
 RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("accelerators", "accelerators", Accelerator),
+    RecordKind("interconnects", "interconnects", Interconnect),
+    RecordKind("systems", "systems", System),
     RecordKind("releases", "releases", Release),
     RecordKind("models", "models", Architecture, slug_has_folder=True),
     RecordKind("precisions", "precisions", Precision),
@@ -53,6 +58,8 @@ RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("workloads", "workloads", Workload),
 )
 CSV_KINDS: tuple[CsvKind, ...] = (
+    CsvKind("classes", "classes", AcceleratorClass),
+    CsvKind("system_power", "system_power", SystemPower),
     CsvKind("offers", "prices", Offer),
     CsvKind("measurements", "measurements", Measurement),
     CsvKind("mfu", "mfu", MfuRun),
