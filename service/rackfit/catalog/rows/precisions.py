@@ -59,7 +59,7 @@ def precision_row(precision: Precision) -> dict[str, Any]:
 
 
 def _roles(precision: Precision) -> Iterator[Row]:
-    bits = {role: (precision.high_precision_bits, "high") for role in precision.high_precision_roles}
+    bits = dict.fromkeys(precision.high_precision_roles, (precision.high_precision_bits, "high"))
     bits |= {role: (own, "own") for role, own in precision.role_bits.items()}
     for role in sorted(bits):
         row = {"precision_id": precision.slug, "role": role, "bits": bits[role][0], "role_source": bits[role][1]}
