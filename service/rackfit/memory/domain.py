@@ -35,6 +35,16 @@ class LayerGroup:
     kv_full_elems: int
     kv_windowed_elems: int
     params: int
+    output_gate: bool = False
+    """Attention output is gated at full width: a second projection as large as the output's."""
+    shared_kv_projection: bool = False
+    """One projection serves keys and values (both are cached)."""
+    cross_attention: bool = False
+    """A second attention block over an encoder's output lies in the same layer."""
+    shared_block: bool = False
+    """Attention and feed-forward weights are shared by several layers and counted outside them."""
+    index_n_heads: int = 0
+    """Heads of the index of sparse attention; 0 without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,16 @@ class Model:
     attention_bias: str
     qk_norm: str
     native_precision: str | None
+    moe_latent_dim: int | None = None
+    """Width that routed experts work on where it is narrower than d_model."""
+    o_lora_rank: int | None = None
+    o_groups: int | None = None
+    """Low-rank, grouped output projection (DeepSeek-V4)."""
+    embedding_dim: int | None = None
+    """Width of the embedding where it is not d_model."""
+    per_layer_embedding_dim: int | None = None
+    per_layer_embedding_rows: int | None = None
+    """Embedding table per layer (Gemma 3n, Gemma 4 E)."""
 
     @property
     def n_layers(self) -> int:

@@ -41,7 +41,12 @@ class LayerGroup(Part):
     d_v: Count | None = None
     window: PositiveCount | None = None
     kv_shared_with: Literal["own", "shares"] | None = None
+    output_gate: bool = False
+    shared_kv_projection: bool = False
+    cross_attention: bool = False
+    shared_block: bool = False
     index_dim: Count | None = None
+    index_n_heads: PositiveCount | None = None
     compress_ratio: PositiveCount | None = None
     ffn: Literal["dense", "moe", "none"]
     d_ff: PositiveCount | None = None
@@ -194,6 +199,11 @@ class Architecture(Record):
     moe_d_ff: PositiveCount | None = None
     shared_expert_d_ff: PositiveCount | None = None
     moe_latent_dim: PositiveCount | None = None
+    o_lora_rank: PositiveCount | None = None
+    o_groups: PositiveCount | None = None
+    embedding_dim: PositiveCount | None = None
+    per_layer_embedding_dim: PositiveCount | None = None
+    per_layer_embedding_rows: PositiveCount | None = None
     n_dense_layers: Count | None = None
     mtp_layers: Count
     mtp_params: PositiveCount | None = None

@@ -142,7 +142,8 @@ def _checkpoints(model: Architecture, origin: str) -> Iterator[Row]:
 def layer_group_row(model_id: str, index: int, group: LayerGroup) -> dict[str, Any]:
     """Return the row of the index-th (from 1) group of a model."""
     row = group.model_dump(exclude=_PARTS)
-    return {**row, "model_id": model_id, "group_index": index, "beside": int(group.beside)}
+    flags = {name: int(value) for name, value in row.items() if isinstance(value, bool)}
+    return {**row, **flags, "model_id": model_id, "group_index": index}
 
 
 def _layer_groups(model: Architecture) -> Iterator[Row]:
