@@ -68,6 +68,7 @@ STATEMENTS = [
         target_id text not null,
         alias text not null,
         is_class integer not null default 0 check (is_class in (0, 1)),
+        rank integer not null default 1 check (rank >= 1),
         primary key (kind, alias_key, target_id)
     ) strict, without rowid
     """,

@@ -20,7 +20,9 @@ def load(connection: sqlite3.Connection, rows: Iterable[tuple[str, dict[str, Any
         CatalogError: naming table, reason and row, when the schema refuses one.
     """
     counts: Counter[str] = Counter()
-    table, columns, batch = "", (), []  # type: ignore[var-annotated]
+    table = ""
+    columns: tuple[str, ...] = ()
+    batch: list[tuple[Any, ...]] = []
     for name, row in rows:
         if name != table or tuple(row) != columns or len(batch) >= BATCH:
             _insert(connection, table, columns, batch)

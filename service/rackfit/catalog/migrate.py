@@ -23,7 +23,8 @@ def _load(path: Path) -> Callable[[Any], None]:
         raise ImportError(f"cannot load {path.name}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.apply  # type: ignore[no-any-return]
+    apply: Callable[[Any], None] = module.apply
+    return apply
 
 
 def load_migrations() -> Migrations:

@@ -79,6 +79,7 @@ class AliasRow(SQLModel, table=True):
     target_id: str = Field(sa_type=Text, primary_key=True)
     alias: str = Field(sa_type=Text)
     is_class: int = Field(default=0, sa_type=Integer)
+    rank: int = Field(default=1, sa_type=Integer)
 
 
 class ReleaseRow(SQLModel, table=True):
