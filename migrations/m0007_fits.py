@@ -1,10 +1,14 @@
 """Configurations, the stored fit matrices, the answers people open first, and the score of every measurement."""
 
+from __future__ import annotations
+
+from typing import Any
+
 STATEMENTS = [
     """
     create table runtime_budgets (
         budget_id text primary key,
-        runtime_id text not null,
+        runtime_id text not null references runtimes(runtime_id),
         engine text,
         version_from text not null,
         version_to text,
@@ -33,7 +37,8 @@ STATEMENTS = [
     """,
     """
     create table configurations (
-        configuration_id text primary key,
+        configuration_key integer primary key,
+        configuration_id text not null unique,
         label text not null,
         accelerator_id text not null references accelerators(accelerator_id),
         device_count integer not null check (device_count > 0),
@@ -63,11 +68,30 @@ STATEMENTS = [
     """,
     "create index configuration_systems_system on configuration_systems(system_id)",
     """
-    create table inference_fits (
-        model_id text not null references models(model_id),
-        precision_id text not null references precisions(precision_id),
-        configuration_id text not null references configurations(configuration_id),
-        budget_id text not null references runtime_budgets(budget_id),
+    create table fit_models (
+        model_key integer primary key,
+        model_id text not null unique references models(model_id)
+    ) strict
+    """,
+    """
+    create table fit_precisions (
+        precision_key integer primary key,
+        precision_id text not null unique references precisions(precision_id)
+    ) strict
+    """,
+    """
+    create table fit_budgets (
+        budget_key integer primary key,
+        budget_id text not null unique references runtime_budgets(budget_id)
+    ) strict
+    """,
+    """
+    create table inference_cells (
+        model_key integer not null references fit_models(model_key),
+        precision_key integer not null references fit_precisions(precision_key),
+        configuration_key integer not null references configurations(configuration_key),
+        budget_key integer not null references fit_budgets(budget_key),
+        support text not null check (support in ('native', 'weight_only', 'emulated', 'unknown')),
         verdict text not null check (verdict in ('fits', 'tight', 'no')),
         tp integer not null check (tp > 0),
         pp integer not null check (pp > 0),
@@ -82,15 +106,32 @@ STATEMENTS = [
         high_bytes integer not null,
         usable_bytes integer not null,
         margin_bytes integer not null,
-        limit_term text not null,
+        limit_term text not null check (limit_term in ('weights', 'kv', 'workspace', 'runtime')),
         max_context integer,
         max_sequences_8k integer,
         max_sequences_32k integer,
         max_sequences_128k integer,
-        primary key (model_id, precision_id, configuration_id),
+        primary key (model_key, precision_key, configuration_key),
         check (low_bytes <= total_bytes and total_bytes <= high_bytes),
         check (margin_bytes = usable_bytes - total_bytes)
     ) strict, without rowid
+    """,
+    "create index inference_cells_configuration on inference_cells(configuration_key, verdict, margin_bytes)",
+    "create index inference_cells_model on inference_cells(model_key, verdict, margin_bytes)",
+    """
+    create view inference_fits as
+    select
+        fit_models.model_id, configurations.configuration_id, fit_precisions.precision_id, cells.verdict,
+        cells.tp, cells.pp, cells.ep, cells.dp,
+        cells.weights_bytes, cells.kv_bytes, cells.workspace_bytes, cells.runtime_bytes, cells.total_bytes,
+        cells.low_bytes, cells.high_bytes, cells.usable_bytes, cells.margin_bytes, cells.limit_term,
+        cells.max_context, cells.max_sequences_8k, cells.max_sequences_32k, cells.max_sequences_128k,
+        cells.support, fit_budgets.budget_id
+    from inference_cells as cells
+    left join fit_models on fit_models.model_key = cells.model_key
+    left join configurations on configurations.configuration_key = cells.configuration_key
+    left join fit_precisions on fit_precisions.precision_key = cells.precision_key
+    left join fit_budgets on fit_budgets.budget_key = cells.budget_key
     """,
     """
     create table best_fits (
@@ -180,14 +221,8 @@ STATEMENTS = [
     """,
 ]
 
-INDEXES = [
-    "create index inference_fits_configuration on inference_fits(configuration_id, verdict, margin_bytes)",
-    "create index inference_fits_model on inference_fits(model_id, verdict, margin_bytes)",
-]
-"""Created with the tables; a build that loads a million rows drops them first and creates them again after."""
 
-
-def apply(db):
-    """Create the tables, views and indexes."""
-    for statement in (*STATEMENTS, *INDEXES):
+def apply(db: Any) -> None:
+    """Create the tables, indexes and views."""
+    for statement in STATEMENTS:
         db.execute(statement)

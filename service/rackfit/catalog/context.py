@@ -1,0 +1,69 @@
+"""What a fit needs to know beside the model: precisions, engines, support. Read once, used for many questions."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from rackfit.catalog.read import precision_of, read_budgets, rows_of
+from rackfit.fit.classes import Chooser
+from rackfit.memory.domain import Budget, Device, Precision
+from rackfit.memory.support import SupportRule
+
+
+@dataclass(frozen=True)
+class Context:
+    """Precisions by id, budgets, and the rules that say what runs where."""
+
+    precisions: dict[str, Precision]
+    kv_bits: dict[str, float]
+    budgets: tuple[Budget, ...]
+    chooser: Chooser
+    sixteen_bit_devices: frozenset[str]
+
+    def newest_budget(self, runtime_id: str) -> Budget:
+        """Return the rules of the newest version of an engine."""
+        return next(budget for budget in self.budgets if budget.runtime_id == runtime_id and budget.version_to is None)
+
+    def assume_16_bit(self, device: Device) -> bool:
+        """Return whether the hardware facts say that a device computes bf16."""
+        return device.accelerator_id in self.sixteen_bit_devices
+
+
+def read_precisions(connection: sqlite3.Connection) -> dict[str, Precision]:
+    """Return the weight layouts, with the bits of every role that does not have the layout's own."""
+    roles: dict[str, list[tuple[str, float, str]]] = {}
+    for row in rows_of(connection, "select * from precision_roles order by precision_id, role"):
+        roles.setdefault(row["precision_id"], []).append((row["role"], row["bits"], row["role_source"]))
+    found = rows_of(connection, "select * from precisions where use = 'weight' order by precision_id")
+    return {
+        row["precision_id"]: precision_of(row, roles.get(row["precision_id"], []))
+        for row in found
+        if row["effective_bits"]
+    }
+
+
+def read_context(connection: sqlite3.Connection) -> Context:
+    """Read what every fit shares."""
+    precisions = read_precisions(connection)
+    bases = {
+        row["precision_id"]: row["support_as"]
+        for row in rows_of(connection, "select precision_id, support_as from precisions where support_as is not null")
+    }
+    support = rows_of(
+        connection,
+        "select runtime_id, precision_id, vendor, architecture, support, coalesce(from_position, 0) as version_rank "
+        "from precision_support where version_to is null order by support_id",
+    )
+    kv_bits = {
+        row["precision_id"]: row["effective_bits"]
+        for row in rows_of(connection, "select * from precisions where use = 'kv' and effective_bits is not null")
+    }
+    bf16 = rows_of(connection, "select accelerator_id from accelerators where supports_bf16 = 1")
+    return Context(
+        precisions=precisions,
+        kv_bits=kv_bits,
+        budgets=tuple(read_budgets(connection)),
+        chooser=Chooser(tuple(SupportRule(**row) for row in support), precisions, bases),
+        sixteen_bit_devices=frozenset(row["accelerator_id"] for row in bf16),
+    )

@@ -1,0 +1,49 @@
+"""Budget records to rows of `runtime_budgets`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rackfit.records.load import Library
+
+MIB = 2**20
+
+
+def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield one row per budget record, by slug."""
+    for slug, record in sorted(library.kind("budgets").items()):
+        yield (
+            "runtime_budgets",
+            {
+                "budget_id": slug,
+                "runtime_id": record.runtime,
+                "engine": record.engine,
+                "version_from": record.version_from,
+                "version_to": record.version_to,
+                "equation": record.equation,
+                "utilization": float(record.utilization),
+                "parallelism": record.parallelism,
+                "profiled_tokens": record.profiled_tokens,
+                "forward_bytes": float(record.forward_bytes),
+                "sampler_bytes_per_logit": float(record.sampler_bytes_per_logit),
+                "persistent_bytes_per_logit": float(record.persistent_bytes_per_logit),
+                "logit_rows": record.logit_rows,
+                "non_torch_bytes_single": round(record.non_torch_single_mib * MIB),
+                "non_torch_bytes_parallel": round(record.non_torch_parallel_mib * MIB),
+                "context_bytes": round(record.context_mib * MIB),
+                "graph_bytes": round(record.graph_mib * MIB),
+                "graphs_in_budget": int(record.graphs_in_budget),
+                "kv_block_tokens": record.kv_block_tokens,
+                "window_extra_batches": record.window_extra_batches,
+                "state_bits": record.state_bits,
+                "embedding_on_host": int(record.embedding_on_host),
+                "tiers": json.dumps(
+                    [[tier.min_memory_gib, tier.batched_tokens, tier.max_sequences] for tier in record.tiers]
+                ),
+                "small_tier_names": json.dumps(record.small_tier_names),
+                "confidence": record.confidence,
+                "note": record.note,
+            },
+        )

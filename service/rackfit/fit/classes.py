@@ -1,0 +1,100 @@
+"""The weight classes of the stored matrix: native, 16-bit, the best 8-bit and 4-bit that a device runs, and Q4_K_M."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from rackfit.memory.domain import Device, Model, Precision
+from rackfit.memory.support import LEVELS, SupportRule, support_level
+
+SIXTEEN_BIT = ("bf16", "fp16")
+EIGHT_BIT = ("fp8_e4m3_per_channel", "int8_w8a8", "gptq_int8_g128", "ggufmix_q8_0")
+FOUR_BIT = ("awq_int4_g128", "gptq_int4_g128", "nvfp4", "mxfp4", "ggufmix_q4_k_m")
+"""Candidates in the order that breaks ties: what most people load first."""
+Q4_K_M = "ggufmix_q4_k_m"
+SERVER = "vllm"
+FILE_RUNTIME = "llama.cpp"
+RUNS = ("native", "weight_only", "emulated")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A precision with the engine that runs it on a device, and how well."""
+
+    precision_id: str
+    runtime_id: str
+    support: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Picks precisions and engines from what the engines' newest versions state.
+
+    `bases` maps a precision to the one that its support is stated for (a GGUF mix to its base type).
+    """
+
+    rules: tuple[SupportRule, ...]
+    precisions: dict[str, Precision]
+    bases: dict[str, str]
+    known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    """Levels already looked up: the same few questions come back for every model."""
+
+    def level(self, runtime_id: str, precision_id: str, device: Device) -> str:
+        """Return the support level of a precision on a device under an engine."""
+        key = (runtime_id, precision_id, device.accelerator_id)
+        if key not in self.known:
+            base = self.bases.get(precision_id, precision_id)
+            self.known[key] = support_level(self.rules, runtime_id, base, device)
+        return self.known[key]
+
+    def runtime_for(self, precision_id: str, device: Device) -> Choice:
+        """Return the engine for a precision: llama.cpp for GGUF and Apple, else vLLM where it runs, else llama.cpp.
+
+        The level is `none` where neither runs it, `unknown` where neither says.
+        """
+        family = self.precisions[precision_id].family
+        options = (FILE_RUNTIME,) if family == "gguf" or device.vendor == "Apple" else (SERVER, FILE_RUNTIME)
+        choices = [Choice(precision_id, runtime, self.level(runtime, precision_id, device)) for runtime in options]
+        return min(choices, key=lambda choice: _preference(choice.support))
+
+    def best_of(self, candidates: tuple[str, ...], device: Device) -> Choice | None:
+        """Return the candidate with the best support on a device, None where none of them is known to run."""
+        choices = [self.runtime_for(name, device) for name in candidates if name in self.precisions]
+        running = [choice for choice in choices if choice.support in RUNS]
+        return min(running, key=lambda choice: LEVELS.index(choice.support), default=None)
+
+    def classes(self, model: Model, device: Device, assume_16_bit: Callable[[Device], bool]) -> list[Choice]:
+        """Return the classes of a model on a device, doubles merged, best known first.
+
+        Args:
+            model: its native precision decides which quantised classes make sense.
+            device: the device.
+            assume_16_bit: says of a device whether its hardware computes 16-bit floats, for vendors on whom the
+                engines' tables are silent; such a choice keeps the level `unknown`.
+        """
+        native = model.native_precision
+        native_bits = self.precisions[native].bits if native in self.precisions else 16.0
+        wanted = [self._sixteen(device, assume_16_bit)]
+        if native in self.precisions and native not in SIXTEEN_BIT:
+            choice = self.runtime_for(native, device)
+            wanted.append(choice if choice.support in RUNS else None)
+        if native_bits > 10:
+            wanted.append(self.best_of(EIGHT_BIT, device))
+        if native_bits > 6:
+            wanted.append(self.best_of(FOUR_BIT, device))
+        wanted.append(self.best_of((Q4_K_M,), device))
+        return list({choice.precision_id: choice for choice in wanted if choice is not None}.values())
+
+    def _sixteen(self, device: Device, assume_16_bit: Callable[[Device], bool]) -> Choice | None:
+        stated = self.best_of(SIXTEEN_BIT, device)
+        if stated is not None:
+            return stated
+        if device.vendor != "Apple" and assume_16_bit(device):
+            return Choice("bf16", SERVER, "unknown")
+        return None
+
+
+def _preference(support: str) -> int:
+    order = (*RUNS, "unknown", "none")
+    return order.index(support)

@@ -1,0 +1,82 @@
+"""Shapes: so many of one accelerator, over so many nodes, on the link they really have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+SINGLE_NODE_COUNTS = (1, 2, 4, 8)
+MULTI_NODE_COUNTS = (2, 4)
+"""Nodes of eight data-centre devices: where the largest models need more than one."""
+NO_LINK = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One hardware configuration without a maker: what a fit depends on."""
+
+    accelerator_id: str
+    node_count: int
+    devices_per_node: int
+    devices_per_domain: int
+    link: str | None
+    link_total_gb_s: float | None
+    inter_node_gbps: float | None = None
+
+    @property
+    def device_count(self) -> int:
+        """Devices over all nodes."""
+        return self.node_count * self.devices_per_node
+
+    @property
+    def configuration_id(self) -> str:
+        """Stable id: `8x-nvidia-h100-sxm5-80gb`, `2-nodes-8x-nvidia-h100-sxm5-80gb`."""
+        nodes = f"{self.node_count}-nodes-" if self.node_count > 1 else ""
+        return f"{nodes}{self.devices_per_node}x-{self.accelerator_id}"
+
+
+def shapes_of(accelerators: Iterable[dict[str, Any]], systems: Iterable[dict[str, Any]]) -> list[Shape]:
+    """Return every distinct shape: the standard counts of each accelerator, and the counts that systems have.
+
+    Args:
+        accelerators: rows of `accelerators`; announced parts and parts without memory are left out.
+        systems: rows of `systems`.
+    """
+    sold = {row["accelerator_id"]: row for row in accelerators if _is_sold(row)}
+    found: dict[str, Shape] = {}
+    for row in sold.values():
+        for shape in _standard_shapes(row):
+            found.setdefault(shape.configuration_id, shape)
+    for system in systems:
+        row = sold.get(system["accelerator_id"])
+        if row is not None and system["accelerator_count"]:
+            shape = system_shape(row, system)
+            found.setdefault(shape.configuration_id, shape)
+    return [found[key] for key in sorted(found)]
+
+
+def _is_sold(row: dict[str, Any]) -> bool:
+    return row["status"] == "released" and bool(row["fit_memory_bytes"])
+
+
+def _standard_shapes(row: dict[str, Any]) -> Iterator[Shape]:
+    for count in SINGLE_NODE_COUNTS if row["multi_device"] else (1,):
+        yield node_shape(row, count)
+    if row["multi_device"] and row["segment"] == "datacenter":
+        for nodes in MULTI_NODE_COUNTS:
+            yield node_shape(row, 8, nodes)
+
+
+def node_shape(row: dict[str, Any], count: int, nodes: int = 1) -> Shape:
+    """Return the shape of so many devices per node: over the scale-up link where the part has one, else PCIe."""
+    if count == 1 and nodes == 1:
+        return Shape(row["accelerator_id"], 1, 1, 1, None, None)
+    link = row["scaleup_interconnect"] or row["pcie"]
+    speed = row["scaleup_total_bidir_gb_s"] if row["scaleup_interconnect"] else None
+    return Shape(row["accelerator_id"], nodes, count, count, link, speed)
+
+
+def system_shape(row: dict[str, Any], system: dict[str, Any]) -> Shape:
+    """Return the shape of a system: a rack counts as one node when its link spans all its devices."""
+    return node_shape(row, system["accelerator_count"])

@@ -1,0 +1,96 @@
+"""Whether an engine runs a format on a device: native, weight-only, emulated, none, or unknown.
+
+"It loads, so it computes in that format" is a false belief (MEMORY_MODEL section 9): native means that the matrix
+unit runs the format, weight_only that the kernel widens it, emulated that it is widened before the kernel.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rackfit.memory.domain import Device
+
+LEVELS = ("native", "weight_only", "emulated", "none", "unknown")
+"""From best to worst; unknown is not none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportRule:
+    """One row of what an engine's newest version says about a format on a range of devices."""
+
+    runtime_id: str
+    precision_id: str
+    vendor: str
+    architecture: str
+    support: str
+    version_rank: int
+
+
+def covers(condition: str, device: Device) -> bool:
+    """Return whether a condition of `precision_support` includes a device.
+
+    Conditions are alternatives separated by commas: `any`, `cc>=8.0`, `7.5<=cc<10.0`, `cc10.x`, `cc9.0`,
+    `gfx90a`, `gfx11xx`, or a name (`apple`, `tpu`, `gaudi2`). Remarks in brackets do not matter.
+    """
+    text = re.sub(r"\(.*?\)", "", condition).strip()
+    return any(_covers_one(part.strip(), device) for part in text.split(","))
+
+
+def _covers_one(part: str, device: Device) -> bool:
+    if part == "any" or (part == "vulkan" and device.vendor.casefold() in ("amd", "intel", "nvidia")):
+        return True
+    if "cc" in part:
+        return _covers_capability(part, device)
+    target = (device.compute_capability or "").casefold()
+    if part.startswith("gfx"):
+        return (
+            re.fullmatch(part.casefold().replace("x", ".") if part.endswith("x") else part.casefold(), target)
+            is not None
+        )
+    if part.startswith("ROCm"):
+        return target.startswith("gfx")
+    vendor = device.vendor.casefold()
+    if part == "XPU":
+        return vendor == "intel" and "gaudi" not in device.accelerator_id
+    return part.casefold() == vendor or part.casefold() in device.accelerator_id
+
+
+def _covers_capability(part: str, device: Device) -> bool:
+    try:
+        capability = float(device.compute_capability or "")
+    except ValueError:
+        return False
+    exact = re.fullmatch(r"cc(\d+)\.(\d+|x)", part)
+    if exact:
+        major, minor = exact.groups()
+        return int(capability) == int(major) if minor == "x" else capability == float(f"{major}.{minor}")
+    between = re.fullmatch(r"(?:([\d.]+)(<=?))?cc(?:(>=|<=|<|>)([\d.]+))?", part)
+    if not between:
+        return False
+    low, low_sign, sign, bound = between.groups()
+    if low is not None and not (float(low) < capability or (low_sign == "<=" and float(low) == capability)):
+        return False
+    if bound is None:
+        return True
+    limit = float(bound)
+    holds = {">=": capability >= limit, "<=": capability <= limit, "<": capability < limit, ">": capability > limit}
+    return holds[sign]
+
+
+def support_level(rules: Iterable[SupportRule], runtime_id: str, precision_id: str, device: Device) -> str:
+    """Return the level that the newest matching rule states, `unknown` where no rule speaks of the device."""
+    vendor = device.vendor.casefold()
+    matching = [
+        rule
+        for rule in rules
+        if rule.runtime_id == runtime_id
+        and rule.precision_id == precision_id
+        and rule.vendor in (vendor, "any")
+        and covers(rule.architecture, device)
+    ]
+    if not matching:
+        return "unknown"
+    newest = max(matching, key=lambda rule: (rule.vendor != "any", rule.version_rank))
+    return newest.support
