@@ -10,5 +10,19 @@ Progress = Callable[[str, int, int], None]
 
 Step = Callable[[sqlite3.Connection, Progress], None]
 
-COMPUTE: tuple[Step, ...] = ()
+
+
+def _configurations(connection: sqlite3.Connection, progress: Progress) -> None:
+    from rackfit.catalog.steps import configurations
+
+    configurations.compute(connection, progress)
+
+
+def _inference(connection: sqlite3.Connection, progress: Progress) -> None:
+    from rackfit.catalog.steps import inference
+
+    inference.compute(connection, progress)
+
+
+COMPUTE: tuple[Step, ...] = (_configurations, _inference)
 """Each step reads fact tables, writes its computed tables, and reports its progress."""

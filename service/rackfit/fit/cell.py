@@ -69,6 +69,11 @@ class Cell:
     max_sequences: tuple[Number, ...]
 
     @property
+    def reserved(self) -> Number:
+        """Bytes that the process holds on one device: its whole budget where it takes a share, else what it needs."""
+        return self.weights + self.kv_pool + self.workspace + self.runtime + self.outside
+
+    @property
     def margin(self) -> Number:
         """Bytes left on the binding device; negative where it does not fit."""
         return self.usable - self.total
@@ -150,7 +155,7 @@ def evaluate(
         weights=weights,
         kv=kv,
         kv_reserved=charges[stage],
-        kv_pool=maximum(pools[stage], 0),
+        kv_pool=charges[stage] if budget.equation == "all_of_device" else maximum(pools[stage], 0),
         workspace=terms.workspace,
         runtime=runtime,
         outside=terms.outside,

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rackfit.records.accelerators import Accelerator
+from rackfit.records.budgets import Budget
 from rackfit.records.classes import AcceleratorClass
 from rackfit.records.interconnects import Interconnect
 from rackfit.records.measurements import Measurement
@@ -54,6 +55,7 @@ RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("models", "models", Architecture, slug_has_folder=True),
     RecordKind("precisions", "precisions", Precision),
     RecordKind("runtimes", "runtimes", Runtime),
+    RecordKind("budgets", "budgets", Budget),
     RecordKind("recipes", "recipes", Recipe),
     RecordKind("workloads", "workloads", Workload),
 )

@@ -1,0 +1,255 @@
+"""A fit question as people put it, and the records that its names stand for."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+
+from rackfit.catalog.context import Context, read_context
+from rackfit.catalog.read import device_of, read_model, row_of
+from rackfit.catalog.resolve import Resolved, resolve, resolve_first
+from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
+from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
+from rackfit.fit.hardware_expression import HardwareExpression, parse_hardware
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Budget, Device
+from rackfit.memory.precision_names import parse_kv, parse_precision
+
+DEFAULT_CONTEXT = 8192
+SIXTEEN_BIT_CACHE = "kv_bf16"
+WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
+"""Names that say a width and no layout: the best layout of that width on the device is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitQuestion:
+    """What a user asks. None means that the user did not say, and the default is echoed in the answer."""
+
+    model: str | None = None
+    on: str | None = None
+    precision: str | None = None
+    kv_precision: str | None = None
+    context: int | None = None
+    sequences: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    runtime: str | None = None
+    utilization: float | None = None
+    max_batched_tokens: int | None = None
+    max_sequences: int | None = None
+    usable_gib: float | None = None
+    reserve_gib: float | None = None
+    max_price: float | None = None
+    limit: int = 50
+
+    def check(self) -> None:
+        """Refuse figures that mean nothing.
+
+        Raises:
+            UsageError: naming the first figure, its value and what was expected.
+        """
+        for name in ("context", "sequences", "tp", "pp", "ep", "dp", "max_batched_tokens", "max_sequences", "limit"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= 2**40:
+                raise UsageError(f"{name} = {value}: expected a whole number from 1")
+        for name in ("usable_gib", "max_price"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < 1e9:
+                raise UsageError(f"{name} = {value}: expected a number above 0")
+        if self.reserve_gib is not None and not 0 <= self.reserve_gib < 1e6:
+            raise UsageError(f"reserve_gib = {self.reserve_gib}: expected a number from 0")
+        if self.utilization is not None and not 0 < self.utilization <= 1:
+            raise UsageError(f"utilization = {self.utilization}: expected a share above 0, at most 1")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The model asked about: architecture, and the precision and context of the checkpoint where one was named."""
+
+    anatomy: Anatomy
+    shown: str
+    checkpoint_id: str | None
+    precision_id: str | None
+    max_context: int | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The devices asked about: `count` alike, in `nodes` machines, with `per_domain` on one fast link."""
+
+    device: Device
+    count: int
+    nodes: int
+    per_domain: int
+    shown: str
+    usable_gib: float | None = None
+    link: str | None = None
+    others: tuple[tuple[Device, int], ...] = ()
+    """Unlike devices of the same machine, with their counts."""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+
+def find_model(connection: sqlite3.Connection, name: str) -> Subject:
+    """Return the model that a name stands for.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: from resolution.
+    """
+    found = resolve(connection, "model", name)
+    row = row_of(connection, "models", "model_id", found.id)
+    limit = row["max_context"]
+    precision = found.precision_id or row["native_precision_id"]
+    if found.checkpoint_id:
+        checkpoint = row_of(connection, "checkpoints", "checkpoint_id", found.checkpoint_id)
+        limit = checkpoint["max_context"] or limit
+        precision = found.precision_id or checkpoint["native_precision_id"]
+    return Subject(Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit)
+
+
+def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
+    """Return the machines that a hardware expression stands for: one, or one per candidate of a class name.
+
+    Raises:
+        UsageError, UnknownNameError: the expression or a name in it cannot be read.
+        UnsupportedError: a device whose memory is not known.
+    """
+    expression = parse_hardware(text)
+    first = expression.parts[0]
+    found = _hardware(connection, expression, text)
+    return [_machine(connection, expression, found, target, first.count) for target in found.ids]
+
+
+def _hardware(connection: sqlite3.Connection, expression: HardwareExpression, text: str) -> Resolved:
+    part = expression.parts[0]
+    if part.profile is not None:
+        name = f"{part.name}/{part.profile}"
+        try:
+            return resolve(connection, "accelerator", name)
+        except UnknownNameError:
+            raise UnsupportedError(
+                f"{name}: no record of this MIG profile; give its memory with --usable on the parent device"
+            ) from None
+    kinds = ("accelerator", "system")
+    return resolve_first(connection, kinds, part.name, allow_class=True)
+
+
+def _machine(
+    connection: sqlite3.Connection, expression: HardwareExpression, found: Resolved, target: str, count: int
+) -> Machine:
+    nodes, notes, link = expression.nodes, [], None
+    if found.kind == "system":
+        system = row_of(connection, "systems", "system_id", target)
+        if not system["accelerator_id"]:
+            raise UnsupportedError(f"{target} has no accelerator on record")
+        row = row_of(connection, "accelerators", "accelerator_id", system["accelerator_id"])
+        per_node = system["accelerator_count"]
+        nodes, count = nodes * count, per_node * nodes * count
+        shown = target if nodes == 1 else f"{nodes} nodes x {target}"
+    else:
+        row = row_of(connection, "accelerators", "accelerator_id", target)
+        count = count * nodes
+        shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count // nodes}x {target}"
+    others = tuple(_other(connection, part.name, part.count * nodes) for part in expression.parts[1:])
+    if row["fit_memory_bytes"] is None and expression.usable_gib is None:
+        raise UnsupportedError(f"{row['accelerator_id']}: its memory is not known, so nothing can be fitted")
+    if not row["multi_device"] and count > 1 and found.kind != "system":
+        notes.append(f"{row['name']} is not sold with several in one host: {count} of them would be as many machines")
+    link = row["scaleup_interconnect"] or row["pcie"]
+    device = device_of(row)
+    return Machine(device, count, nodes, count // nodes, shown, expression.usable_gib, link, others, tuple(notes))
+
+
+def _other(connection: sqlite3.Connection, name: str, count: int) -> tuple[Device, int]:
+    found = resolve(connection, "accelerator", name)
+    return device_of(row_of(connection, "accelerators", "accelerator_id", found.id)), count
+
+
+def choose_precision(
+    connection: sqlite3.Connection, context: Context, subject: Subject, device: Device, asked: str | None
+) -> tuple[Choice, list[str]]:
+    """Return the precision and engine for a device, and what had to be assumed.
+
+    Raises:
+        UnknownNameError: a precision that is not known.
+    """
+    notes: list[str] = []
+    if asked is None:
+        wanted = subject.precision_id
+        if wanted is None or wanted not in context.precisions:
+            notes.append("precision: the checkpoint's own is not on record, 16-bit assumed")
+            wanted = "bf16"
+    elif asked.casefold() in WIDTHS:
+        best = context.chooser.best_of(WIDTHS[asked.casefold()], device)
+        if best is not None:
+            return best, notes
+        wanted = WIDTHS[asked.casefold()][0]
+        notes.append(f"precision: no {asked} format is known to run on this device")
+    else:
+        wanted, note = _precision_id(connection, context, asked)
+        if note:
+            notes.append(f"precision: {note}")
+    choice = context.chooser.runtime_for(wanted, device)
+    if wanted == "bf16" and choice.support == "none" and asked is None:
+        half = context.chooser.runtime_for("fp16", device)
+        if half.support not in ("none", "unknown"):
+            notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")
+            return half, notes
+    return choice, notes
+
+
+def _precision_id(connection: sqlite3.Connection, context: Context, asked: str) -> tuple[str, str | None]:
+    parsed = parse_precision(asked)
+    if parsed.weight_id in context.precisions:
+        return str(parsed.weight_id), parsed.note
+    found = resolve(connection, "precision", asked)
+    if found.id not in context.precisions:
+        raise UnknownNameError("weight precision", asked, parsed.near)
+    return found.id, None
+
+
+def choose_cache(context: Context, asked: str | None) -> tuple[str, float]:
+    """Return the cache format and its effective bits.
+
+    Raises:
+        UnknownNameError: a cache format that is not known.
+    """
+    if asked is None:
+        return SIXTEEN_BIT_CACHE, context.kv_bits[SIXTEEN_BIT_CACHE]
+    parsed = parse_kv(asked)
+    if parsed.weight_id is None or parsed.weight_id not in context.kv_bits:
+        raise UnknownNameError("KV precision", asked, parsed.near)
+    return parsed.weight_id, context.kv_bits[parsed.weight_id]
+
+
+def choose_budget(
+    connection: sqlite3.Connection, context: Context, choice: Choice, asked: str | None, device: Device
+) -> tuple[Budget, Choice, list[str]]:
+    """Return the engine's rules, the choice under that engine, and what had to be assumed.
+
+    Raises:
+        UnknownNameError: an engine that is not known.
+        UnsupportedError: an engine whose budget is not on record.
+    """
+    if asked is None:
+        return context.newest_budget(choice.runtime_id), choice, []
+    found = resolve(connection, "runtime", asked)
+    known = {budget.runtime_id for budget in context.budgets}
+    if found.id not in known:
+        raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(sorted(known))}")
+    level = context.chooser.level(found.id, choice.precision_id, device)
+    return context.newest_budget(found.id), Choice(choice.precision_id, found.id, level), []
+
+
+__all__ = [
+    "FitQuestion",
+    "Machine",
+    "Subject",
+    "choose_budget",
+    "choose_cache",
+    "choose_precision",
+    "find_machines",
+    "find_model",
+    "read_context",
+]

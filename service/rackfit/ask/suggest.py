@@ -1,0 +1,69 @@
+"""What would flip a verdict: nearby questions, each of them really asked."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from rackfit.ask.question import FitQuestion
+from rackfit.errors import RackfitError
+
+GOOD = ("fits", "tight")
+MOST = 5
+
+
+def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the changes that make a `no`, `tight` or `cannot_run` fit, nearest first; nothing for what fits."""
+    if answer["verdict"] == "fits":
+        return []
+    from rackfit.ask.fit import changed, fit_one
+
+    found: list[dict[str, Any]] = []
+    for text, changes in _changes(question, answer):
+        if len(found) == MOST:
+            break
+        try:
+            other = fit_one(connection, changed(question, **changes), suggest=False)
+        except RackfitError:
+            continue
+        better = other["verdict"] == "fits" or (other["verdict"] in GOOD and answer["verdict"] not in GOOD)
+        if better:
+            margin = other["per_device"]["margin_bytes"]
+            found.append({"change": text, **changes, "verdict": other["verdict"], "margin_bytes": margin})
+    return found
+
+
+def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the changes to try, from the least to the most that the user gives up or pays."""
+    tried: list[tuple[str, dict[str, Any]]] = []
+    if any(getattr(question, name) for name in ("tp", "pp", "ep", "dp")):
+        tried.append(("let the layout be chosen", {"tp": None, "pp": None, "ep": None, "dp": None}))
+    longest = answer["max_context_memory"]
+    if longest and longest >= 1024 and answer["context"] > longest:
+        shorter = longest // 1024 * 1024
+        tried.append((f"a context of {shorter} tokens", {"context": shorter}))
+    if question.kv_precision is None:
+        cache = "q8_0" if answer["runtime"] == "llama.cpp" else "fp8"
+        tried.append((f"the cache in {cache}", {"kv_precision": cache}))
+    for width in ("int8", "int4"):
+        if question.precision != width:
+            tried.append((f"weights in {width[3:]} bits", {"precision": width}))
+    tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
+    for factor in (2, 4, 8):
+        tried.append((f"{factor} times the devices", {"on": _more(question.on or "", factor), **_free(question)}))
+    return tried
+
+
+def _free(question: FitQuestion) -> dict[str, Any]:
+    return {name: None for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
+
+
+def _more(on: str, factor: int) -> str:
+    """Return the hardware expression with so many times the devices, as more nodes where it names a system."""
+    from rackfit.fit.hardware_expression import parse_hardware
+
+    expression = parse_hardware(on)
+    part = expression.parts[0]
+    if expression.nodes > 1:
+        return f"{expression.nodes * factor} nodes x {part.count}x {part.name}"
+    return f"{part.count * factor}x {part.name}"
