@@ -35,7 +35,8 @@ class Interconnect(Record):
 
     @model_validator(mode="after")
     def _has_a_rate(self) -> Interconnect:
-        if self.per_direction_gb_s is None and self.total_gb_s is None and self.per_link_per_direction_gb_s is None:
-            if self.note is None or "total_gb_s" not in self.unknown:
-                raise ValueError("a rate, or total_gb_s under unknown with a note that says why")
+        rates = (self.per_direction_gb_s, self.total_gb_s, self.per_link_per_direction_gb_s)
+        excused = self.note is not None and "total_gb_s" in self.unknown
+        if rates == (None, None, None) and not excused:
+            raise ValueError("a rate, or total_gb_s under unknown with a note that says why")
         return self

@@ -12,6 +12,8 @@ from rackfit.errors import Problem
 from rackfit.records.rules import (
     aliases_unique,
     checkpoint_names,
+    hardware_figures,
+    hardware_refs,
     known_sources,
     layer_sums,
     measurements,
@@ -30,6 +32,8 @@ RULES = (
     parameter_counts,
     checkpoint_names,
     precisions_exist,
+    hardware_refs,
+    hardware_figures,
     prices,
     measurements,
 )
