@@ -15,9 +15,9 @@ class Check:
     sql: str
 
 
-def _stated_or_unknown(column: str) -> Check:
+def _stated_or_unknown(name: str, column: str) -> Check:
     return Check(
-        f"accelerator-{column.split('_')[1] if column.count('_') > 1 else 'memory'}",
+        name,
         f"an accelerator has {column} or lists it as unknown",
         ("accelerators", "unknown_fields"),
         f"""
@@ -31,8 +31,8 @@ def _stated_or_unknown(column: str) -> Check:
 
 
 INVARIANTS: tuple[Check, ...] = (
-    _stated_or_unknown("memory_gb"),
-    _stated_or_unknown("memory_bandwidth_gb_s"),
+    _stated_or_unknown("accelerator-memory", "memory_gb"),
+    _stated_or_unknown("accelerator-bandwidth", "memory_bandwidth_gb_s"),
     Check(
         "fit-memory",
         "fits are computed against no more than the memory on the label, read as binary",
@@ -75,7 +75,8 @@ INVARIANTS: tuple[Check, ...] = (
         "parameters of layer groups and of what is outside them are the text model's",
         ("models", "layer_groups"),
         """
-        select model_id, sum(g.count * g.params_per_layer) + m.non_layer_params || ' summed, ' || m.params_text || ' text'
+        select model_id,
+            sum(g.count * g.params_per_layer) + m.non_layer_params || ' summed, ' || m.params_text || ' text'
         from models as m join layer_groups as g using (model_id)
         group by model_id having sum(g.count * g.params_per_layer) + m.non_layer_params <> m.params_text
         """,
