@@ -17,6 +17,7 @@ from rackfit.records.rules import (
     known_sources,
     layer_sums,
     measurements,
+    model_formats,
     parameter_counts,
     precisions_exist,
     prices,
@@ -36,6 +37,7 @@ RULES = (
     hardware_figures,
     prices,
     measurements,
+    model_formats,
 )
 
 
