@@ -183,6 +183,7 @@ STATEMENTS = [
         nvlink_topology text,
         peer_to_peer text check (peer_to_peer in ('yes', 'no', 'driver-limited')),
         scale_up_domain_size integer,
+        topology_basis text,
         max_accelerators integer,
         max_power_w real check (max_power_w > 0),
         typical_power_w real check (typical_power_w > 0),

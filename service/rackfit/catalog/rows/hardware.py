@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackfit.catalog.rows.memory_levels import memory_levels
+from rackfit.catalog.rows.system_links import link_columns
 from rackfit.memory.device_memory import DeviceMemory, Label, Report, device_memory, mig_memory
 from rackfit.records.accelerators import Accelerator
 from rackfit.records.fieldguide import describe
@@ -45,8 +46,8 @@ def rows(library: Library) -> Iterator[Row]:
     yield from _mig_profiles(accelerators, fit)
     systems: dict[str, System] = dict(sorted(library.kind("systems").items()))
     for slug, system in systems.items():
-        memory = accelerators[system.accelerator].memory_gb
-        yield "systems", _system(slug, system, memory, library.origins.get(("systems", slug)))
+        accelerator = accelerators[system.accelerator]
+        yield "systems", _system(slug, system, accelerator, library.origins.get(("systems", slug)))
     for slug, system in systems.items():
         yield from _system_facts(slug, system)
     yield from _system_power(library)
@@ -126,8 +127,9 @@ def _mig_profiles(accelerators: dict[str, Accelerator], fit: dict[str, DeviceMem
     for slug, record in accelerators.items():
         whole = fit[slug]
         for item in sorted(record.mig_profiles, key=lambda profile: profile.profile):
-            known = whole is not None and record.memory_gb is not None
-            memory = mig_memory(whole.bytes, item.memory_gb, record.memory_gb) if known else None  # type: ignore[union-attr, arg-type]
+            memory = None
+            if whole is not None and record.memory_gb is not None:
+                memory = mig_memory(whole.bytes, item.memory_gb, record.memory_gb)
             row = item.model_dump()
             source = row.pop("source")
             yield "mig_profiles", {"accelerator_id": slug, **row, **_fit_columns(memory), "source_id": source}
@@ -145,8 +147,9 @@ def _interconnect(slug: str, record: Interconnect) -> dict[str, Any]:
     }
 
 
-def _system(slug: str, record: System, memory_gb: float | None, origin: str | None) -> dict[str, Any]:
+def _system(slug: str, record: System, part: Accelerator, origin: str | None) -> dict[str, Any]:
     row = record.model_dump(exclude=NOT_COLUMNS | {"low_confidence", "field_notes", "facts_beside"})
+    row.update(link_columns(record, part))
     accelerator, interconnect = row.pop("accelerator"), row.pop("interconnect")
     basis = "stated" if record.ram_bandwidth_gb_s else None
     if record.ram_bandwidth_gb_s is None and record.ram_channels and record.ram_mt_s:
@@ -156,7 +159,7 @@ def _system(slug: str, record: System, memory_gb: float | None, origin: str | No
         "system_id": slug,
         **row,
         "accelerator_id": accelerator,
-        "accelerator_memory_gb": memory_gb * record.accelerator_count if memory_gb else None,
+        "accelerator_memory_gb": part.memory_gb * record.accelerator_count if part.memory_gb else None,
         "interconnect_id": interconnect,
         "ram_bandwidth_basis": basis,
         "second_hand": int(bool(record.second_hand)),

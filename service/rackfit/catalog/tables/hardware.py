@@ -185,6 +185,7 @@ class SystemRow(SQLModel, table=True):
     nvlink_topology: str | None = Field(default=None, sa_type=Text)
     peer_to_peer: str | None = Field(default=None, sa_type=Text)
     scale_up_domain_size: int | None = Field(default=None, sa_type=Integer)
+    topology_basis: str | None = Field(default=None, sa_type=Text)
     max_accelerators: int | None = Field(default=None, sa_type=Integer)
     max_power_w: float | None = Field(default=None, sa_type=REAL)
     typical_power_w: float | None = Field(default=None, sa_type=REAL)
