@@ -37,8 +37,15 @@ UNKNOWN_UNIT_SHARE = (1e9 / GIB + 1) / 2
 UNKNOWN_UNIT_SPREAD = 0.07
 """Covers both readings of the label, and an ECC share on the smaller one."""
 
-APPLE_SHARES = ((16, 0.6667, 0.6667), (24, 0.74, 0.6667), (36, 0.78, 0.6667), (64, 0.81, 0.75), (1024, 0.84, 0.75))
-"""(RAM below or at this many GiB, default GPU share on macOS 26, share on older systems).
+APPLE_SHARES = (
+    (15, 0.6667, 0.6667),
+    (24, 0.74, 0.6667),
+    (36, 0.78, 0.6667),
+    (48, 0.78, 0.75),
+    (64, 0.81, 0.75),
+    (1024, 0.84, 0.75),
+)
+"""(RAM up to this many GiB, default GPU share on macOS 26, share on older systems).
 
 macOS 26: 16 GB 12713 MB, 18 GB 13639 MiB, 24 GB 18185 MiB (0.74); 32 GB 25558, 36 GB 28753, 48 GB 38338 MiB (0.78);
 64 GB 55663 MB (0.81); 128 GB 110100 MiB (0.84). Older: 16 to 32 GB two thirds, from 48 GB three quarters
@@ -111,7 +118,7 @@ def device_memory(label: Label, reports: Sequence[Report] = ()) -> DeviceMemory 
 def unified_memory(vendor: str, ram_gb: float) -> DeviceMemory:
     """Return the default GPU share of a machine's RAM in GiB, from reports of other machines of its kind."""
     if vendor == "Apple":
-        _, share, older = next(row for row in APPLE_SHARES if ram_gb <= row[0] and (ram_gb < 16 or row[0] > 16))
+        _, share, older = next(row for row in APPLE_SHARES if ram_gb <= row[0])
         return DeviceMemory(round(ram_gb * GIB * share), "apple-default-limit", round(max(1 - older / share, 0.02), 4))
     if vendor == "NVIDIA":
         _, share, spread = next(row for row in JETSON_SHARES if ram_gb <= row[0])
