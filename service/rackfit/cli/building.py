@@ -1,0 +1,69 @@
+"""`rackfit build` and `rackfit serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rackfit.cli.options import catalog_option, catalog_path
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command(short_help="Build the catalog from the data files")
+@click.option("--overlay", "overlays", multiple=True, type=FOLDER, help="Folder of your own records; repeatable")
+@click.option("--data", type=FOLDER, help="Data folder  [default: the one that came with Rackfit]")
+@click.option("--quiet", is_flag=True, help="No progress on stderr")
+@catalog_option
+def build(overlays: tuple[Path, ...], data: Path | None, quiet: bool, catalog: Path | None) -> None:
+    """Build the catalog from the data files; the last line printed is its path.
+
+    Whatever goes wrong, the old catalog stays as it was.
+
+    \b
+    rackfit build
+    rackfit build --catalog here.db
+    rackfit build --overlay our-prices/
+    """
+    click.echo(_build(catalog_path(catalog), data, overlays, quiet), color=False)
+
+
+def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: bool) -> Path:
+    """Build and say on stderr what was built."""
+    from rackfit.catalog.build import build as build_catalog
+    from rackfit.cli.progress import ProgressBar
+    from rackfit.paths import packaged
+
+    folders = [data or packaged("data"), *overlays]
+    if quiet:
+        return build_catalog(target, folders, must_exist=data is None).target
+    progress = ProgressBar()
+    try:
+        report = build_catalog(target, folders, progress, must_exist=data is None)
+    finally:
+        progress.close()
+    rows = sum(report.tables.values())
+    size = f"{report.size_bytes / 1e6:,.0f} MB, {report.seconds:.0f} s"
+    click.echo(f"catalog {report.version}: {rows:,} rows in {len(report.tables)} tables, {size}", err=True, color=False)
+    return report.target
+
+
+@click.command(short_help="Browse the catalog in Datasette")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on")
+@click.option("--port", default=8001, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one")
+@catalog_option
+def serve(host: str, port: int, catalog: Path | None) -> None:
+    """Open the catalog in Datasette; it is built first where there is none.
+
+    \b
+    rackfit serve
+    rackfit serve --port 8080 --catalog here.db
+    """
+    path = catalog_path(catalog)
+    if not path.exists():
+        click.echo(f"no catalog at {path} yet, building it", err=True, color=False)
+        _build(path, None, (), False)
+    from rackfit.publish.serve import serve as serve_catalog
+
+    serve_catalog(path, host=host, port=port)

@@ -1,0 +1,172 @@
+"""`rackfit fit` and `rackfit estimate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rackfit.cli.options import Tokens, catalog_option, json_option, limit_option, opened
+from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table
+
+ONE_OR_MORE = click.IntRange(min=1)
+SHARE = click.FloatRange(0, 1, min_open=True)
+AMOUNT = click.FloatRange(min=0)
+
+_QUESTION = (
+    click.option("--on", metavar="HARDWARE", help='Device, system or expression, such as "8x h100-sxm5-80gb"'),
+    click.option("--precision", help="Weight format  [default: the checkpoint's own]"),
+    click.option("--kv-precision", help="Format of the cache  [default: 16 bits]"),
+    click.option("--context", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 8192 or the model's]"),
+    click.option("--sequences", type=ONE_OR_MORE, help="Sequences at a time  [default: 1]"),
+    click.option("--tp", type=ONE_OR_MORE, help="Tensor parallel degree  [default: the best layout]"),
+    click.option("--pp", type=ONE_OR_MORE, help="Pipeline stages"),
+    click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree"),
+    click.option("--dp", type=ONE_OR_MORE, help="Replicas"),
+    click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp, transformers"),
+    click.option("--utilization", type=SHARE, help="Share of memory that the engine may use"),
+    click.option("--max-batched-tokens", type=Tokens(), help="Tokens of one forward pass"),
+    click.option("--usable", "usable_gib", type=AMOUNT, metavar="GIB", help="Usable memory per device, GiB"),
+    click.option("--reserve", "reserve_gib", type=AMOUNT, metavar="GIB", help="Kept free per device, GiB"),
+    click.option("--max-price", type=AMOUNT, help="Most US dollars per hour"),
+)
+
+
+def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command every option of a fit question."""
+    for option in reversed(_QUESTION):
+        function = option(function)
+    return function
+
+
+@click.command(short_help="Does a model fit, where, and with how long a context")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@question_options
+@limit_option(20)
+@json_option
+@catalog_option
+def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+    """Say whether MODEL fits on HARDWARE, with the bytes behind the verdict.
+
+    Without --on: every configuration that fits, smallest first. Without MODEL: what runs on that machine.
+
+    \b
+    rackfit fit Qwen3-32B --on "2x rtx-4090" --precision awq --context 32k
+    rackfit fit Llama-3.1-70B --max-price 10
+    rackfit fit --on "m4-max-128gb" --json
+    """
+    from rackfit.ask.fit import FitQuestion, fit_one, what_runs, where_it_runs
+
+    if not models and asked["on"] is None:
+        raise click.UsageError("name a MODEL, or hardware with --on, or both", click.get_current_context())
+    if len(models) > 1:
+        raise click.UsageError("one MODEL at a time", click.get_current_context())
+    question = FitQuestion(model=models[0] if models else None, **asked)
+    with opened(catalog) as connection:
+        if models and asked["on"] is not None:
+            answer = fit_one(connection, question)
+            show_json(answer) if as_json else _show_one(answer)
+            return
+        answers = (where_it_runs if models else what_runs)(connection, question)[:limit]
+    query = {"model": question.model, **asked, "limit": limit}
+    show_list(query, answers) if as_json else show_table(answers, _columns(answers), "nothing fits")
+
+
+_HEADINGS = {
+    "model": "model",
+    "model_id": "model",
+    "configuration": "hardware",
+    "configuration_id": "hardware",
+    "hardware": "hardware",
+    "device_count": "devices",
+    "precision": "precision",
+    "precision_id": "precision",
+    "verdict": "verdict",
+    "total_bytes": "needed/device",
+    "usable_bytes": "usable/device",
+    "margin_bytes": "margin/device",
+    "max_context": "max context",
+    "max_sequences": "max sequences",
+    "limit_term": "limit",
+    "limit": "limit",
+    "price_per_hour": "USD/hour",
+    "lowest_usd_per_hour": "USD/hour",
+}
+"""What a list of fits shows to people, where an answer has it; --json has everything."""
+
+
+def _columns(answers: list[dict[str, Any]]) -> Mapping[str, str] | None:
+    if not answers:
+        return None
+    return {name: heading for name, heading in _HEADINGS.items() if name in answers[0]} or None
+
+
+_TERMS = (
+    ("weights_bytes", "weights"),
+    ("kv_bytes", "KV cache"),
+    ("workspace_bytes", "workspace"),
+    ("runtime_bytes", "runtime"),
+    ("total_bytes", "needed"),
+    ("usable_bytes", "usable"),
+    ("kv_reserved_bytes", "engine reserves for KV"),
+)
+
+
+def _show_one(answer: Mapping[str, Any]) -> None:
+    """Show one verdict: the sentence first, then what it rests on."""
+    click.echo(f"{answer['verdict'].upper().replace('_', ' ')}: {answer.get('reason') or ''}".rstrip(": "), color=False)
+    layout = answer.get("layout") or {}
+    shown = ("model", "hardware", "precision", "kv_precision", "runtime", "context", "sequences")
+    show_pairs([(name.replace("_", " "), answer.get(name)) for name in shown])
+    show_pairs([("layout", " ".join(f"{name}={degree}" for name, degree in layout.items()))])
+    device = answer.get("per_device")
+    if device:
+        click.echo("\nGiB per device", color=False)
+        for name, label in _TERMS:
+            click.echo(f"  {label:<24}{gib(device.get(name)):>10}", color=False)
+        low, high = gib(device["low_bytes"]), gib(device["high_bytes"])
+        click.echo(f"  {'likely between':<24}{low:>10} and {high}", color=False)
+    click.echo("", color=False)
+    show_pairs(
+        [
+            ("limit", answer.get("limit")),
+            ("longest context", answer.get("max_context")),
+            ("by memory alone", answer.get("max_context_memory")),
+            ("most sequences", answer.get("max_sequences")),
+        ]
+    )
+    for name in ("suggestions", "assumptions", "notes"):
+        for line in answer.get(name) or []:
+            click.echo(f"- {line}", color=False)
+
+
+@click.command(short_help="Gigabytes from a parameter count alone")
+@click.argument("params_billions", metavar="PARAMS", type=click.FloatRange(min=0, min_open=True))
+@click.option("--precision", default="bf16", show_default=True, help="fp32, bf16, fp16, fp8, int8, int4, nf4 or fp4")
+@click.option("--mode", type=click.Choice(["inference", "training"]), default="inference", show_default=True)
+@click.option("--context", "kv_cache_tokens", type=Tokens(), help="Tokens in the cache")
+@click.option("--layers", "n_layers", type=ONE_OR_MORE, help="Layers that keep a cache")
+@click.option("--kv-heads", "n_kv_heads", type=ONE_OR_MORE, help="KV heads of a layer")
+@click.option("--head-size", "d_head", type=ONE_OR_MORE, help="Values of a head")
+@click.option("--batch-size", type=ONE_OR_MORE, help="Sequences")
+@json_option
+def estimate(params_billions: float, as_json: bool, **asked: Any) -> None:
+    """Estimate decimal gigabytes for PARAMS billion parameters, listing every default assumed.
+
+    A model of the catalog gives a better answer: `rackfit fit MODEL`.
+
+    \b
+    rackfit estimate 70 --precision int4
+    rackfit estimate 7 --mode training
+    """
+    from rackfit.memory.quick import estimate_vram
+
+    answer = estimate_vram(params_billions, **asked)
+    if as_json:
+        show_json(answer)
+        return
+    show_pairs([(f"{name} GB", value) for name, value in answer.items() if name != "assumed"])
+    for name, value in answer["assumed"].items():
+        click.echo(f"- assumed {name}: {value}", color=False)

@@ -1,0 +1,68 @@
+"""How answers look: one JSON document for programs, plain tables for people. No colours, so no codes in pipes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+
+GIB = 2**30
+WIDEST_CELL = 60
+"""Characters of a table's cell before it is cut: names stay whole, notes do not."""
+
+
+def show_json(document: Any) -> None:
+    """Write one JSON document. Everything beyond ASCII is escaped, so that any terminal and locale can carry it."""
+    click.echo(json.dumps(document, indent=2, allow_nan=False, default=str), color=False)
+
+
+def show_list(query: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
+    """Write a list of answers with the question that they answer."""
+    asked = {name: value for name, value in query.items() if value is not None}
+    show_json({"query": asked, "results": [dict(row) for row in results]})
+
+
+def show_table(
+    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None, empty: str = "none"
+) -> None:
+    """Write rows as a table; `columns` maps a column's name to its heading and chooses the order."""
+    from tabulate import tabulate
+
+    listed = list(rows)
+    if not listed:
+        click.echo(empty, color=False)
+        return
+    chosen = columns or {name: name for name in listed[0]}
+    cells = [[cell(name, row.get(name)) for name in chosen] for row in listed]
+    click.echo(tabulate(cells, headers=list(chosen.values()), tablefmt="simple", disable_numparse=True), color=False)
+
+
+def show_pairs(pairs: Iterable[tuple[str, Any]]) -> None:
+    """Write names and values under one another; what has no value is left out."""
+    listed = [(name, cell(name, value)) for name, value in pairs if value not in (None, "", [], {})]
+    width = max((len(name) for name, _ in listed), default=0)
+    for name, value in listed:
+        click.echo(f"{name:<{width}}  {value}", color=False)
+
+
+def cell(name: str, value: Any) -> str:
+    """Return how a value is shown in a table: bytes as GiB, thousands apart, an unknown value empty."""
+    if value is None:
+        return ""
+    if name.endswith("_bytes") and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value / GIB:,.2f} GiB"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = " ".join(str(value).split())
+    return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 3] + "..."
+
+
+def gib(value: float | None) -> str:
+    """Return bytes as GiB with two places, or nothing for an unknown size."""
+    return "" if value is None else f"{value / GIB:,.2f}"
