@@ -7,7 +7,7 @@ reaches the best verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from rackfit.memory.layouts import candidates, refusal
 MAX_LAYOUTS = 5
 """Layouts of one shape that are compared: the later ones have more stages and never hold less."""
 UNBOUNDED = 2**53
+TERMS = ("weights", "kv", "workspace", "runtime")
+Positions = numpy.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,6 @@ class Column:
     devices_per_node: int
     node_count: int
     devices_per_domain: int
-
-
-LayoutChooser = Callable[[int, int], list[Layout]]
 
 
 def runnable_layouts(
@@ -61,7 +60,7 @@ def fit_column(
     column: Column,
     question: Question,
     layouts: list[Layout],
-) -> list[tuple[Cell, numpy.ndarray[Any, Any]]]:
+) -> list[tuple[Cell, Positions]]:
     """Return cells with the positions in the column that each of them answers.
 
     A position goes to the first layout with the best verdict; layouts after one that fits everywhere are not tried.
@@ -80,30 +79,39 @@ def fit_column(
     return [(cell, numpy.flatnonzero(owner == number)) for number, cell in enumerate(cells) if (owner == number).any()]
 
 
-def cell_rows(cell: Cell, keys: list[int], positions: numpy.ndarray[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the stored figures of a cell, one tuple per position, as whole bytes.
+def cell_rows(
+    cell: Cell, head: tuple[int, int], tail: int, column: Column, supports: list[str], positions: Positions
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `inference_cells` that a cell answers, whole bytes, in the order of the table's columns.
 
-    The order is that of the columns of `inference_cells` from `configuration_key` and `verdict` on.
+    Args:
+        cell: figures for the whole column.
+        head: keys of model and precision.
+        tail: key of the engine's budget.
+        column: the devices.
+        supports: support level per device of the column.
+        positions: which devices of the column the cell answers.
     """
-    size = len(positions)
 
-    def column(values: Any) -> list[int]:
-        spread = numpy.broadcast_to(numpy.asarray(values, dtype=float), (len(keys),))[positions]
-        return numpy.rint(numpy.minimum(spread, UNBOUNDED)).astype(numpy.int64).tolist()  # type: ignore[no-any-return]
+    def whole(values: Any) -> Any:
+        spread = numpy.broadcast_to(numpy.asarray(values, dtype=float), (len(column.keys),))[positions]
+        return numpy.rint(numpy.minimum(spread, UNBOUNDED)).astype(numpy.int64)
 
-    weights, kv = column(cell.weights), column(cell.kv)
-    workspace, runtime = column(cell.workspace), column(cell.runtime)
-    usable, half_low, half_high = column(cell.usable), column(cell.total - cell.low), column(cell.high - cell.total)
-    verdicts = column(cell.verdict)
-    longest = column(cell.max_context)
-    sequences = [column(value) for value in cell.max_sequences]
-    layout = cell.layout
-    for at in range(size):
-        total = weights[at] + kv[at] + workspace[at] + runtime[at]
-        terms = (weights[at], kv[at], workspace[at], runtime[at])
-        yield (
-            keys[positions[at]], VERDICTS[verdicts[at]], layout.tp, layout.pp, layout.ep, layout.dp,
-            *terms, total, total - half_low[at], total + half_high[at], usable[at], usable[at] - total,
-            ("weights", "kv", "workspace", "runtime")[terms.index(max(terms))],
-            *(None if value >= UNBOUNDED else value for value in (longest[at], *(rows[at] for rows in sequences))),
-        )  # fmt: skip
+    def bounded(values: Any) -> list[int | None]:
+        return [None if value >= UNBOUNDED else value for value in whole(values).tolist()]
+
+    terms = [whole(part) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
+    total, usable = sum(terms), whole(cell.usable)
+    limits = numpy.argmax(numpy.stack(terms), axis=0).tolist()
+    layout = (cell.layout.tp, cell.layout.pp, cell.layout.ep, cell.layout.dp)
+    columns = (
+        *terms, total, total - whole(cell.total - cell.low), total + whole(cell.high - cell.total),
+        usable, usable - total,
+    )  # fmt: skip
+    figures = zip(*(figure.tolist() for figure in columns), strict=True)
+    extents = zip(bounded(cell.max_context), *(bounded(count) for count in cell.max_sequences), strict=True)
+    keys, verdicts = column.keys[positions].tolist(), whole(cell.verdict).tolist()
+    for at, key, verdict, bytes_, limit, extent in zip(
+        positions.tolist(), keys, verdicts, figures, limits, extents, strict=True
+    ):
+        yield (*head, key, tail, supports[at], VERDICTS[verdict], *layout, *bytes_, TERMS[limit], *extent)

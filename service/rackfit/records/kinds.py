@@ -55,7 +55,7 @@ RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("models", "models", Architecture, slug_has_folder=True),
     RecordKind("precisions", "precisions", Precision),
     RecordKind("runtimes", "runtimes", Runtime),
-    RecordKind("budgets", "budgets", Budget),
+    RecordKind("runtime_budgets", "budgets", Budget),
     RecordKind("recipes", "recipes", Recipe),
     RecordKind("workloads", "workloads", Workload),
 )

@@ -13,7 +13,7 @@ MIB = 2**20
 
 def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield one row per budget record, by slug."""
-    for slug, record in sorted(library.kind("budgets").items()):
+    for slug, record in sorted(library.kind("runtime_budgets").items()):
         yield (
             "runtime_budgets",
             {

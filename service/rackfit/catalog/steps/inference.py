@@ -5,26 +5,36 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
 
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
-from rackfit.fit.cell import Question
-from rackfit.fit.classes import Choice
+from rackfit.fit.cell import FITS, Question
 from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import engine_total
-from rackfit.memory.domain import Budget, Device
+from rackfit.memory.domain import Budget, Device, Model
 
 Progress = Callable[[str, int, int], None]
 
 DEFAULT_CONTEXT = 8192
 """Tokens of the stored question, or the model's own limit where that is less (DESIGN, Interfaces)."""
-MULTI_NODE_SEGMENT = "datacenter"
 
 INSERT = f"insert into inference_cells values ({', '.join('?' * 24)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Devices that run one precision under one engine, in one arrangement."""
+
+    precision_id: str
+    runtime_id: str
+    column: Column
+    names: list[str]
+    supports: list[str]
 
 
 def compute(connection: sqlite3.Connection, progress: Progress) -> None:
@@ -37,11 +47,15 @@ def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     shapes = rows_of(connection, "select * from configurations order by configuration_key")
     models = [row[0] for row in connection.execute("select model_id from models order by model_id")]
     keys = _write_keys(connection, models, context)
+    groups: dict[str | None, list[Group]] = {}
     for done, model_id in enumerate(models):
         if done % 20 == 0:
             progress("inference fits", done, len(models))
         anatomy = Anatomy(read_model(connection, model_id))
-        connection.executemany(INSERT, _model_rows(anatomy, context, devices, shapes, keys))
+        native = anatomy.model.native_precision
+        if native not in groups:
+            groups[native] = _groups(anatomy.model, context, devices, shapes)
+        connection.executemany(INSERT, _model_rows(anatomy, context, groups[native], keys))
     progress("inference fits", len(models), len(models))
 
 
@@ -61,90 +75,74 @@ def _write_keys(connection: sqlite3.Connection, models: list[str], context: Cont
 
 
 def _model_rows(
-    anatomy: Anatomy,
-    context: Context,
-    devices: dict[str, Device],
-    shapes: list[dict[str, Any]],
-    keys: dict[str, dict[str, int]],
+    anatomy: Anatomy, context: Context, groups: list[Group], keys: dict[str, dict[str, int]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of one model in the order of the table's key."""
+    """Yield the rows of one model, single nodes before several: several nodes only where models need them."""
     model = anatomy.model
     tokens = min(DEFAULT_CONTEXT, model.max_context or DEFAULT_CONTEXT)
     question = Question(context=tokens, sequences=1, kv_bits=16.0)
-    rows: list[tuple[Any, ...]] = []
-    for choice, columns in _columns_by_choice(anatomy, context, devices, shapes).items():
-        budget = context.newest_budget(choice.runtime_id)
-        precision = context.precisions[choice.precision_id]
-        head = (keys["models"][model.model_id], keys["precisions"][choice.precision_id])
+    one_node_is_enough: set[tuple[str, str]] = set()
+    for group in groups:
+        if group.column.node_count > 1:
+            kept = [at for at, name in enumerate(group.names) if (group.precision_id, name) not in one_node_is_enough]
+            group = _part(group, kept)
+        if not group.names:
+            continue
+        budget = context.newest_budget(group.runtime_id)
+        precision = context.precisions[group.precision_id]
+        column = group.column
+        total = column.devices_per_node * column.node_count
+        layouts = runnable_layouts(anatomy, precision, budget, total, column.devices_per_domain)
+        head = (keys["models"][model.model_id], keys["precisions"][group.precision_id])
         tail = keys["budgets"][budget.budget_id]
-        single_node_fits: set[str] = set()
-        for column, ids in columns:
-            if column.node_count > 1:
-                column, ids = _without(column, ids, single_node_fits)
-                if not ids:
-                    continue
-            total = column.devices_per_node * column.node_count
-            layouts = runnable_layouts(anatomy, precision, budget, total, column.devices_per_domain)
-            numbers = column.keys.tolist()
-            for cell, positions in fit_column(anatomy, precision, budget, column, question, layouts):
-                for values in cell_rows(cell, numbers, positions):
-                    rows.append((*head, values[0], tail, choice.support, *values[1:]))
-                if column.node_count == 1 and column.devices_per_node == 8:
-                    fitting = numpy.broadcast_to(cell.verdict, (len(ids),))
-                    single_node_fits.update(ids[at] for at in positions if fitting[at] == 2)
-    rows.sort(key=lambda row: row[:3])
-    yield from rows
+        for cell, positions in fit_column(anatomy, precision, budget, column, question, layouts):
+            yield from cell_rows(cell, head, tail, column, group.supports, positions)
+            if column.node_count == 1 and column.devices_per_node == 8:
+                verdicts = numpy.broadcast_to(cell.verdict, (len(group.names),))
+                one_node_is_enough.update(
+                    (group.precision_id, group.names[at]) for at in positions if verdicts[at] == FITS
+                )
 
 
-def _without(column: Column, ids: list[str], excluded: set[str]) -> tuple[Column, list[str]]:
-    """Return the column without devices whose single node is enough: several nodes only where models need it."""
-    kept = [at for at, name in enumerate(ids) if name not in excluded]
-    return (
-        Column(
-            column.keys[kept], column.device, column.memory[kept], column.spread[kept],
-            column.devices_per_node, column.node_count, column.devices_per_domain,
-        ),
-        [ids[at] for at in kept],
-    )  # fmt: skip
+def _part(group: Group, kept: list[int]) -> Group:
+    column = group.column
+    smaller = replace(column, keys=column.keys[kept], memory=column.memory[kept], spread=column.spread[kept])
+    return replace(
+        group, column=smaller, names=[group.names[at] for at in kept], supports=[group.supports[at] for at in kept]
+    )
 
 
-def _columns_by_choice(
-    anatomy: Anatomy, context: Context, devices: dict[str, Device], shapes: list[dict[str, Any]]
-) -> dict[Choice, list[tuple[Column, list[str]]]]:
-    """Group shapes by what runs on them and by arrangement, single nodes before several."""
-    chosen = {
-        name: context.chooser.classes(anatomy.model, device, context.assume_16_bit) for name, device in devices.items()
-    }
-    grouped: dict[Choice, dict[tuple[Any, ...], list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+def _groups(model: Model, context: Context, devices: dict[str, Device], shapes: list[dict[str, Any]]) -> list[Group]:
+    """Group shapes by precision, engine and arrangement; the same for all models of one native precision."""
+    chosen = {name: context.chooser.classes(model, device, context.assume_16_bit) for name, device in devices.items()}
+    found: dict[tuple[Any, ...], list[tuple[dict[str, Any], str]]] = defaultdict(list)
     for shape in shapes:
         device = devices[shape["accelerator_id"]]
         arrangement = (shape["node_count"], shape["devices_per_node"], shape["devices_per_domain"])
         for choice in chosen[shape["accelerator_id"]]:
-            grouped[choice][(*arrangement, _rule_name(context.newest_budget(choice.runtime_id), device))].append(shape)
-    return {
-        choice: [_column(members, devices) for _, members in sorted(groups.items())]
-        for choice, groups in sorted(grouped.items(), key=lambda item: item[0].precision_id)
-    }
+            small = _small_tier(context.newest_budget(choice.runtime_id), device)
+            found[(*arrangement, choice.precision_id, choice.runtime_id, small)].append((shape, choice.support))
+    return [_group(key, members, devices) for key, members in sorted(found.items())]
 
 
-def _rule_name(budget: Budget, device: Device) -> tuple[str, str]:
-    """Return what the engine's rules ask of a device beside its memory."""
-    small = next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
-    return device.vendor, small
+def _small_tier(budget: Budget, device: Device) -> str:
+    """Return the name by which an engine gives a device its smallest defaults, empty where none does."""
+    return next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
 
 
-def _column(members: list[dict[str, Any]], devices: dict[str, Device]) -> tuple[Column, list[str]]:
-    ids = [shape["accelerator_id"] for shape in members]
-    found = [devices[name] for name in ids]
-    memory = [float(engine_total(device.memory_bytes, device.vendor, device.unified)) for device in found]
-    first = members[0]
+def _group(key: tuple[Any, ...], members: list[tuple[dict[str, Any], str]], devices: dict[str, Device]) -> Group:
+    node_count, per_node, per_domain, precision_id, runtime_id, _ = key
+    names = [shape["accelerator_id"] for shape, _ in members]
+    found = [devices[name] for name in names]
     column = Column(
-        keys=numpy.array([shape["configuration_key"] for shape in members]),
+        keys=numpy.array([shape["configuration_key"] for shape, _ in members]),
         device=found[0],
-        memory=numpy.array(memory),
+        memory=numpy.array(
+            [float(engine_total(device.memory_bytes, device.vendor, device.unified)) for device in found]
+        ),
         spread=numpy.array([device.memory_spread for device in found]),
-        devices_per_node=first["devices_per_node"],
-        node_count=first["node_count"],
-        devices_per_domain=first["devices_per_domain"],
+        devices_per_node=per_node,
+        node_count=node_count,
+        devices_per_domain=per_domain,
     )
-    return column, ids
+    return Group(precision_id, runtime_id, column, names, [support for _, support in members])
