@@ -154,7 +154,8 @@ def _formats(connection: sqlite3.Connection, key: str) -> Iterator[tuple[str, st
         rest, last = " ".join(words[:-length]), " ".join(words[-length:])
         found = _resolved("precision", _rows(connection, _EXACT, "precision", last))
         if found is not None and not found.is_class:
-            yield rest, found.id
+            head, _, container = rest.rpartition(" ")
+            yield (head if container in CONTAINERS else rest), found.id
         elif last in CONTAINERS:
             yield rest, None
 

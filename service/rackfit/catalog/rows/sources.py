@@ -20,6 +20,9 @@ ALIAS_KINDS = {
 }
 """Kind of record -> kind of name. Class names (several records under one name) come from their own subject."""
 
+TABLE_OF = {"budgets": "runtime_budgets"}
+"""Kind of record -> table, where the two are not called the same."""
+
 
 def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of every table of migration m0001."""
@@ -39,7 +42,10 @@ def _sources(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _with_provenance(library: Library) -> Iterator[tuple[str, str, Record]]:
-    return ((kind, slug, record) for kind, slug, record in iter_records(library) if isinstance(record, Record))
+    """Yield (table, key, record) of every record that carries provenance."""
+    for kind, slug, record in iter_records(library):
+        if isinstance(record, Record):
+            yield TABLE_OF.get(kind, kind), slug, record
 
 
 def _provenance(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:

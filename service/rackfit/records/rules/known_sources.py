@@ -40,13 +40,16 @@ def _source_keys(part: Part, place: str) -> Iterator[tuple[str, str]]:
 
 def check(library: Library) -> Iterator[Problem]:
     """Yield a problem for each source key that no sources file defines."""
+    from rackfit.records.kinds import CSV_KINDS
+
     for kind, records in library.records.items():
         for slug, record in records.items():
             for field, key in _source_keys(record, ""):
                 if key not in library.sources:
                     yield Problem(library.file_of(kind, slug), field, key, "a key of data/sources")
+    folders = {kind.name: kind.folder for kind in CSV_KINDS}
     for kind, rows in library.rows.items():
         for row in rows:
             key = getattr(row, "source", None)
             if key is not None and key not in library.sources:
-                yield Problem(f"{kind}/{row.file}.csv", "source", key, "a key of data/sources")
+                yield Problem(f"{folders[kind]}/{row.file}.csv", "source", key, "a key of data/sources")
