@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from rackfit.catalog.migrate import migrate
+from rackfit.catalog.rows.model_names import short_forms
 from rackfit.catalog.rows.models import relative_error, rows, verification
 from rackfit.paths import packaged
 from rackfit.records.load import read_library
@@ -142,3 +143,24 @@ def test_verification_levels() -> None:
     ]  # fmt: skip
     assert relative_error(near) == pytest.approx(5e-5)
     assert relative_error(circular) is None
+
+
+@pytest.mark.parametrize(
+    ("tail", "forms"),
+    [
+        ("Meta-Llama-3-8B-Instruct", ["Llama-3-8B-Instruct", "Llama-3-8B"]),
+        ("gemma-3-12b-it", ["gemma-3-12b"]),
+        ("Qwen3-VL-235B-A22B-Instruct", ["Qwen3-VL-235B-A22B", "Qwen3-VL-235B"]),
+        ("DeepSeek-V3", []),
+    ],
+)
+def test_short_forms(tail: str, forms: list[str]) -> None:
+    """Tuning, version and active parameters fall away, a number always stays."""
+    assert list(short_forms(tail)) == forms
+
+
+def test_a_short_name_of_unlike_architectures_is_a_class(models_db: sqlite3.Connection) -> None:
+    """Mistral-7B stands for shapes with and without a window; Gemma-3-12B for two releases of one shape."""
+    sql = "select distinct is_class from aliases where kind = 'checkpoint' and alias_key = ?"
+    assert models_db.execute(sql, ("mistral 7b",)).fetchall() == [(1,)]
+    assert models_db.execute(sql, ("gemma 3 12b",)).fetchall() == [(0,)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from rackfit.catalog.rows import model_names
 from rackfit.records.load import Library
-from rackfit.records.models import Architecture, Checkpoint, LayerGroup, Tower
-from rackfit.records.names import name_key
+from rackfit.records.models import Architecture, Artifact, Checkpoint, LayerGroup, Tower
 
 Row = tuple[str, dict[str, Any]]
 
@@ -28,14 +27,14 @@ def rows(library: Library) -> Iterator[Row]:
     for slug in sorted(models):
         yield "models", model_row(models[slug], library.origins.get(("models", slug), "release"))
     for slug in sorted(models):
-        yield from _checkpoints(models[slug], library.origins.get(("models", slug), "release"))
+        yield from _checkpoints(library, models[slug], library.origins.get(("models", slug), "release"))
     for slug in sorted(models):
-        yield from _layer_groups(models[slug])
+        yield from _layer_groups(library, models[slug])
     for slug in sorted(models):
-        yield from _towers(models[slug])
+        yield from _towers(library, models[slug])
     for slug in sorted(models):
-        yield from _artifacts(models[slug])
-    yield from _aliases(models)
+        yield from _artifacts(library, models[slug])
+    yield from model_names.rows(models)
 
 
 def relative_error(checkpoint: Checkpoint) -> float | None:
@@ -106,16 +105,26 @@ def _joined(names: list[str]) -> str | None:
     return ", ".join(names) or None
 
 
-def _cited(table: str, key: str, sources: list[str]) -> Iterator[Row]:
-    """Yield the sources of a part: they stand for all of its fields."""
-    for rank, source in enumerate(dict.fromkeys(sources), start=1):
+Part = Checkpoint | LayerGroup | Tower | Artifact
+
+
+def _cited(library: Library, table: str, key: str, part: Part) -> Iterator[Row]:
+    """Yield the sources of a part: they stand for all of its fields.
+
+    A part is second-hand when it rests on one second-hand source and nothing raised its confidence to high.
+    """
+    sources = list(dict.fromkeys(part.sources))
+    known = library.sources.get(sources[0])
+    lone = len(sources) == 1 and known is not None and known.source_class == "second_hand"
+    weak = int(lone and part.confidence != "high")
+    for rank, source in enumerate(sources, start=1):
         yield (
             "provenance",
-            {"table_name": table, "key": key, "field": "*", "source_id": source, "rank": rank, "second_hand": 0},
+            {"table_name": table, "key": key, "field": "*", "source_id": source, "rank": rank, "second_hand": weak},
         )
 
 
-def _checkpoints(model: Architecture, origin: str) -> Iterator[Row]:
+def _checkpoints(library: Library, model: Architecture, origin: str) -> Iterator[Row]:
     """Yield releases, the unquantized ones first, because quantized ones point to them."""
     for item in sorted(model.checkpoints, key=lambda each: (each.quantized_from is not None, each.hf_id.lower())):
         key = item.hf_id.lower()
@@ -133,7 +142,7 @@ def _checkpoints(model: Architecture, origin: str) -> Iterator[Row]:
             "origin": origin,
         }
         yield "checkpoints", row
-        yield from _cited("checkpoints", key, item.sources)
+        yield from _cited(library, "checkpoints", key, item)
         for field in sorted(item.unknown):
             column = "native_precision_id" if field == "native_precision" else field
             yield "unknown_fields", {"table_name": "checkpoints", "key": key, "field": column}
@@ -146,46 +155,23 @@ def layer_group_row(model_id: str, index: int, group: LayerGroup) -> dict[str, A
     return {**row, **flags, "model_id": model_id, "group_index": index}
 
 
-def _layer_groups(model: Architecture) -> Iterator[Row]:
+def _layer_groups(library: Library, model: Architecture) -> Iterator[Row]:
     for index, group in enumerate(model.layer_groups, start=1):
         yield "layer_groups", layer_group_row(model.slug, index, group)
-        yield from _cited("layer_groups", f"{model.slug},{index}", group.sources)
+        yield from _cited(library, "layer_groups", f"{model.slug},{index}", group)
 
 
-def _towers(model: Architecture) -> Iterator[Row]:
+def _towers(library: Library, model: Architecture) -> Iterator[Row]:
     for index, tower in enumerate(model.towers, start=1):
         row = tower.model_dump(exclude=_PARTS | {"checkpoint"})
         row |= {"model_id": model.slug, "tower_index": index, "inside_text": int(tower.inside_text)}
         row["checkpoint_id"] = tower.checkpoint and tower.checkpoint.lower()
         yield "towers", row
-        yield from _cited("towers", f"{model.slug},{index}", tower.sources)
+        yield from _cited(library, "towers", f"{model.slug},{index}", tower)
 
 
-def _artifacts(model: Architecture) -> Iterator[Row]:
+def _artifacts(library: Library, model: Architecture) -> Iterator[Row]:
     for item in sorted(model.artifacts, key=lambda each: each.artifact_id):
         row = item.model_dump(exclude=_PARTS | {"precision"})
         yield "artifacts", {**row, "model_id": model.slug, "precision_id": item.precision}
-        yield from _cited("artifacts", item.artifact_id, item.sources)
-
-
-def _aliases(models: dict[str, Architecture]) -> Iterator[Row]:
-    """Yield the names of checkpoints: hub id, aliases, and the name without organisation where it is unique."""
-    releases = [(item, item.hf_id.lower()) for slug in sorted(models) for item in models[slug].checkpoints]
-    tails = Counter(name_key(item.hf_id.rsplit("/", 1)[-1]) for item, _ in releases)
-    for item, key in sorted(releases, key=lambda pair: pair[1]):
-        tail = item.hf_id.rsplit("/", 1)[-1]
-        names = [item.hf_id, *item.aliases, *([tail] if tails[name_key(tail)] == 1 else [])]
-        spelled: dict[str, str] = {}
-        for name in names:
-            spelled.setdefault(name_key(name), name)
-        for alias_key in sorted(spelled):
-            yield (
-                "aliases",
-                {
-                    "kind": "checkpoint",
-                    "alias_key": alias_key,
-                    "target_id": key,
-                    "alias": spelled[alias_key],
-                    "is_class": 0,
-                },
-            )
+        yield from _cited(library, "artifacts", item.artifact_id, item)
