@@ -1,8 +1,8 @@
 """Rackfit: does this language model fit this hardware?
 
-    >>> import rackfit
-    >>> rackfit.estimate_vram(70, "int4")["weights"]
-    35.0
+>>> import rackfit
+>>> rackfit.estimate_vram(70, "int4")["weights"]
+35.0
 
 Names are imported when they are first used, so that `import rackfit` costs nothing.
 """
@@ -13,22 +13,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rackfit.accuracy import score as score
+    from rackfit.ask.facts import hardware as hardware
+    from rackfit.ask.facts import models as models
+    from rackfit.ask.facts import show as show
+    from rackfit.ask.fit import fit_one as fit_one
+    from rackfit.ask.lists import what_runs as what_runs
+    from rackfit.ask.lists import where_it_runs as where_it_runs
+    from rackfit.ask.question import FitQuestion as FitQuestion
     from rackfit.catalog.build import build as build
     from rackfit.catalog.connect import open_catalog as open_catalog
+    from rackfit.catalog.resolve import resolve as resolve
     from rackfit.errors import RackfitError as RackfitError
     from rackfit.memory.quick import estimate_vram as estimate_vram
+    from rackfit.paths import default_catalog as default_catalog
 
 __version__ = "2026.11.0"
 
 _HOMES = {
+    "FitQuestion": "rackfit.ask.question",
     "RackfitError": "rackfit.errors",
     "build": "rackfit.catalog.build",
+    "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
+    "fit_one": "rackfit.ask.fit",
+    "hardware": "rackfit.ask.facts",
+    "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
+    "resolve": "rackfit.catalog.resolve",
+    "score": "rackfit.accuracy",
+    "show": "rackfit.ask.facts",
+    "what_runs": "rackfit.ask.lists",
+    "where_it_runs": "rackfit.ask.lists",
 }
-"""Exported name -> module that defines it."""
+"""Exported name -> module that defines it. No name may be that of a subpackage: importing the package would hide it."""
 
-__all__ = ["RackfitError", "__version__", "build", "estimate_vram", "open_catalog"]
+__all__ = [
+    "FitQuestion",
+    "RackfitError",
+    "__version__",
+    "build",
+    "default_catalog",
+    "estimate_vram",
+    "fit_one",
+    "hardware",
+    "models",
+    "open_catalog",
+    "resolve",
+    "score",
+    "show",
+    "what_runs",
+    "where_it_runs",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,10 +103,10 @@ def hardware(
 
 
 _MODELS = f"""
-    select t.*, native.native_precision_id, {_MARKS.format(table="models", key="model_id")}
+    select
+        t.*, t.kv_elems_per_token_full * 2 as kv_bytes_per_token,
+        {_MARKS.format(table="models", key="model_id")}
     from models as t
-    left join (select model_id, min(native_precision_id) as native_precision_id from checkpoints
-               group by model_id) as native on native.model_id = t.model_id
     where (:text is null or instr(lower(t.model_id || ' ' || t.name || ' ' || t.model_family), lower(:text)) > 0
         or t.model_id in (select model_id from checkpoints where instr(checkpoint_id, lower(:text)) > 0)
         or t.model_id in (select target_id from aliases
@@ -132,7 +133,8 @@ def models(
 ) -> list[Row]:
     """Return architectures, smallest first; `text` is a part of any of their names or checkpoints.
 
-    Parameter bounds in units of 10^9, context in tokens. `kv_bytes_per_token` is added: 16-bit cache of all layers.
+    Parameter bounds in units of 10^9, context in tokens. `kv_bytes_per_token` is added: the 16-bit cache of the
+    layers that keep every token, bytes.
     """
     values = {
         "text": text,
@@ -195,6 +197,8 @@ def _record(connection: sqlite3.Connection, kind_name: str, key: str, query: str
     aliases = connection.execute(
         "select alias from aliases where kind = ? and target_id = ? and not is_class order by alias", (kind_name, key)
     )
+    truths = _truths(connection, kind.table)
+    row.update({name: bool(row[name]) for name in truths if row[name] is not None})
     facts = [_fact(kind, name, value, behind, disputes) for name, value in row.items() if _is_fact(kind, name, value)]
     return {
         "query": query,
@@ -211,6 +215,12 @@ def _record(connection: sqlite3.Connection, kind_name: str, key: str, query: str
         "unknown": [field for (field,) in unknown],
         "sources": _sources(connection, sorted({line["source_id"] for line in behind})),
     }
+
+
+def _truths(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Return the columns that hold yes or no: those whose CHECK allows 0 and 1 only."""
+    sql = connection.execute("select sql from sqlite_master where name = ?", (table,)).fetchone()[0]
+    return re.findall(r"(\w+) in \(0, 1\)", sql)
 
 
 def _is_fact(kind: Kind, name: str, value: Any) -> bool:

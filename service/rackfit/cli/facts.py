@@ -117,7 +117,7 @@ def _show(answer: Mapping[str, Any]) -> None:
     show_table([_fact(fact) for fact in answer["facts"]])
     for title, rows in answer["parts"].items():
         click.echo(f"\n{title.replace('_', ' ')}", color=False)
-        show_table(rows)
+        show_table(rows, _part_columns(title, rows))
     for dispute in answer["disputes"]:
         source = f" ({dispute['source_id']})" if dispute["source_id"] else ""
         click.echo(f"\ndisputed {dispute['field']}: {dispute['other_value']}{source}: {dispute['reason']}", color=False)
@@ -128,11 +128,27 @@ def _show(answer: Mapping[str, Any]) -> None:
         click.echo(f"  {source['source_id']}: {source['title']}  {source['url'] or ''}".rstrip(), color=False)
 
 
+PART_COLUMNS = {
+    "checkpoints": ("checkpoint_id", "native_precision_id", "max_context", "licence", "release_date"),
+    "layer_groups": (
+        *("count", "attention", "n_heads", "n_kv_heads", "d_k", "d_v", "window", "ffn", "d_ff"),
+        *("n_experts", "n_experts_active", "moe_d_ff", "params_per_layer"),
+    ),
+    "artifacts": ("artifact_id", "precision_id", "bytes", "confidence"),
+}
+"""Columns of long tables that people are shown; --json has all."""
+
+
+def _part_columns(title: str, rows: list[dict[str, Any]]) -> dict[str, str] | None:
+    chosen = [name for name in PART_COLUMNS.get(title, ()) if name in rows[0]]
+    return {name: name for name in chosen} or None
+
+
 def _fact(fact: Mapping[str, Any]) -> dict[str, Any]:
     value = fact["value"]
     return {
         "fact": fact["field"],
-        "value": f"{value:,}" if isinstance(value, int) and not fact["field"].endswith("_date") else value,
+        "value": value,
         "unit": fact["unit"],
         "sources": ", ".join(fact["sources"]) or fact["origin"],
         "marks": ", ".join(fact["marks"]),

@@ -57,18 +57,22 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
     rackfit fit Llama-3.1-70B --max-price 10
     rackfit fit --on "m4-max-128gb" --json
     """
-    from rackfit.ask.fit import FitQuestion, fit_one, what_runs, where_it_runs
+    from rackfit.ask.question import FitQuestion
 
     if not models and asked["on"] is None:
         raise click.UsageError("name a MODEL, or hardware with --on, or both", click.get_current_context())
     if len(models) > 1:
         raise click.UsageError("one MODEL at a time", click.get_current_context())
-    question = FitQuestion(model=models[0] if models else None, **asked)
+    question = FitQuestion(model=models[0] if models else None, limit=limit, **asked)
     with opened(catalog) as connection:
         if models and asked["on"] is not None:
+            from rackfit.ask.fit import fit_one
+
             answer = fit_one(connection, question)
             show_json(answer) if as_json else _show_one(answer)
             return
+        from rackfit.ask.lists import what_runs, where_it_runs
+
         answers = (where_it_runs if models else what_runs)(connection, question)[:limit]
     query = {"model": question.model, **asked, "limit": limit}
     show_list(query, answers) if as_json else show_table(answers, _columns(answers), "nothing fits")
@@ -134,9 +138,10 @@ def _show_one(answer: Mapping[str, Any]) -> None:
             ("limit", answer.get("limit")),
             ("longest context", answer.get("max_context")),
             ("by memory alone", answer.get("max_context_memory")),
-            ("most sequences", answer.get("max_sequences")),
         ]
     )
+    for tokens, most in (answer.get("max_sequences") or {}).items():
+        show_pairs([(f"sequences of {int(tokens):,}", most)])
     for name in ("suggestions", "assumptions", "notes"):
         for line in answer.get(name) or []:
             click.echo(f"- {line}", color=False)

@@ -52,7 +52,7 @@ def cell(name: str, value: Any) -> str:
     if value is None:
         return ""
     if name.endswith("_bytes") and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{value / GIB:,.2f} GiB"
+        return sized(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -61,6 +61,14 @@ def cell(name: str, value: Any) -> str:
         return f"{value:,}"
     text = " ".join(str(value).split())
     return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 3] + "..."
+
+
+def sized(value: float) -> str:
+    """Return bytes in the binary unit that suits them."""
+    for unit, factor in (("GiB", GIB), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(value) >= factor:
+            return f"{value / factor:,.2f} {unit}"
+    return f"{value:,.0f} B"
 
 
 def gib(value: float | None) -> str:

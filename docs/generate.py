@@ -1,0 +1,135 @@
+"""Write the generated documents, or check that they are what the code says.
+
+    python docs/generate.py            write them
+    python docs/generate.py --check    fail if one is out of date, naming this command
+    python docs/generate.py --test-command    print the README's command that passes the tests
+
+Generated: docs/cli.md (help of every command), docs/data-dictionary.md (tables and columns). The accuracy table of
+the README is filled from a catalog: python docs/generate.py --accuracy [CATALOG].
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+REPAIR = "python docs/generate.py"
+
+
+def cli_reference() -> str:
+    """Return the help of every command."""
+    import click
+
+    from rackfit.cli.app import COMMANDS, cli
+
+    lines = ["# Commands", "", f"Written by `{REPAIR}` from the commands' own help. Do not edit.", ""]
+    for name in ("", *COMMANDS):
+        command: click.Command = cli if not name else cli.get_command(click.Context(cli), name)  # type: ignore[assignment]
+        parent = click.Context(cli, info_name="rackfit", max_content_width=100, terminal_width=100)
+        context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+        shown = parent if not name else context
+        lines += [f"## rackfit {name}".rstrip(), "", "```", command.get_help(shown), "```", ""]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))
+
+
+def data_dictionary() -> str:
+    """Return every table and column with type, unit and meaning."""
+    from rackfit.catalog.migrate import migrate
+    from rackfit.records.fieldguide import guide
+
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(connection)
+    entries = guide()
+    lines = ["# Data dictionary", "", f"Written by `{REPAIR}` from the schema and the field guide. Do not edit.", ""]
+    relations = connection.execute(
+        "select name, type from sqlite_master where type in ('table', 'view') and name not like '\\_sqlite%' escape '\\'"
+        " and name not like 'sqlite\\_%' escape '\\' order by name"
+    ).fetchall()
+    for table, kind in relations:
+        about = entries.get(f"{table}.")
+        lines += [f"## {table}" + (" (view)" if kind == "view" else ""), ""]
+        if about:
+            lines += [about.description, ""]
+        lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
+        for name, declared in connection.execute("select name, type from pragma_table_info(?)", (table,)):
+            entry = entries.get(f"{table}.{name}") or entries.get(name)
+            unit, meaning = (entry.unit or "", entry.description) if entry else ("", "")
+            lines.append(f"| {name} | {declared.lower()} | {unit} | {meaning.replace('|', '/')} |")
+        lines.append("")
+    connection.close()
+    return "\n".join(lines)
+
+
+GENERATED = {"cli.md": cli_reference, "data-dictionary.md": data_dictionary}
+
+
+def test_command() -> str:
+    """Return the README's command that passes the tests: the line with pytest in its first code block."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"```\w*\n(.*?)```", readme, re.DOTALL)
+    lines = [line for line in (found[1] if found else "").splitlines() if "pytest" in line]
+    if len(lines) != 1:
+        raise SystemExit("README.md: its first code block needs exactly one line with pytest")
+    return lines[0]
+
+
+_ACCURACY = re.compile(r"(<!-- accuracy -->\n).*?(<!-- /accuracy -->)", re.DOTALL)
+
+
+def accuracy_table(catalog: Path) -> str:
+    """Return the accuracy of a catalog's estimates as a table."""
+    from rackfit.accuracy import score
+    from rackfit.catalog.connect import open_catalog
+
+    report = score(open_catalog(catalog), None).as_json()
+    lines = ["| kind | cases | resolved | refused | median error | 90 % below |", "|---|---|---|---|---|---|"]
+    for kind, line in sorted(report["kinds"].items()):
+        shown = ["" if line[name] is None else f"{line[name]:.1%}" for name in ("median", "p90")]
+        lines.append(f"| {kind} | {line['cases']} | {line['resolved']} | {line['refused']} | {shown[0]} | {shown[1]} |")
+    fits = report["fits"]
+    verdicts = f"{fits['true_fit']} right, {fits['false_fit']} wrong"
+    refusals = f"{fits['true_no']} right, {fits['false_no']} wrong"
+    return "\n".join(
+        [*lines, "", f"Verdicts: of those that said it fits {verdicts}; of those that said no {refusals}.", ""]
+    )
+
+
+def write_accuracy(catalog: Path) -> None:
+    """Put the table between its marks in the README."""
+    readme = ROOT / "README.md"
+    table = accuracy_table(catalog)
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(_ACCURACY.sub(lambda found: found[1] + table + found[2], text), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line says and return the exit status."""
+    if arguments[:1] == ["--test-command"]:
+        print(test_command())
+        return 0
+    if arguments[:1] == ["--accuracy"]:
+        from rackfit.paths import default_catalog
+
+        write_accuracy(Path(arguments[1]) if len(arguments) > 1 else default_catalog())
+        return 0
+    stale = []
+    for name, make in GENERATED.items():
+        path, text = DOCS / name, make()
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(f"docs/{name}")
+        if arguments != ["--check"]:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote docs/{name}")
+    if stale and arguments == ["--check"]:
+        print(f"out of date: {', '.join(stale)}; repair with: {REPAIR}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

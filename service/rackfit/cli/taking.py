@@ -1,0 +1,142 @@
+"""`rackfit export` and `rackfit sql`."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rackfit.cli.options import catalog_option, catalog_path, json_option, opened
+from rackfit.cli.showing import show_json, show_table
+from rackfit.errors import UsageError
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+PARAMETER = click.option(
+    "--param", "-p", "params", nargs=2, multiple=True, metavar="NAME VALUE", help="Value of a :name"
+)
+MOST_SHOWN = 1000
+"""Rows that a table for people shows; programs and files get all."""
+
+
+@contextmanager
+def _with_functions(catalog: Path | None) -> Iterator[sqlite3.Connection]:
+    """Open the catalog for questions in SQL: Rackfit's functions are there, and no other file can be reached."""
+    from rackfit.publish.errors_in_sql import error_text
+    from rackfit.publish.sql_functions import register_functions
+
+    with opened(catalog) as connection:
+        register_functions(connection, catalog_path(catalog))
+        connection.set_authorizer(_reads_only)
+        try:
+            yield connection
+        except sqlite3.Error as error:
+            raise UsageError(f"SQL: {error_text(error)}") from error
+
+
+def _reads_only(action: int, first: str | None, *_: str | None) -> int:
+    """Refuse to attach other files; the catalog itself is opened for reading only."""
+    return sqlite3.SQLITE_DENY if action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH) else sqlite3.SQLITE_OK
+
+
+def _values(params: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {name: _number(text) for name, text in params}
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@click.command(short_help="A table, view, query or SELECT as CSV")
+@click.argument("what")
+@click.option("--output", "-o", type=FILE, help="File to write; without it, CSV goes to standard output")
+@click.option("--where", help="Condition in SQL, such as \"verdict = 'fits'\"")
+@PARAMETER
+@click.option("--delimiter", help="One of , ; | or a tab  [default: , or ; with --decimal-comma]")
+@click.option("--excel", is_flag=True, help="Byte order mark, so that Excel reads UTF-8")
+@click.option("--decimal-comma", is_flag=True, help="Numbers as 1,5: for spreadsheets in many European settings")
+@click.option("--no-package", is_flag=True, help="No datapackage.json beside the file")
+@catalog_option
+def export(what: str, output: Path | None, where: str | None, catalog: Path | None, **asked: Any) -> None:
+    """Write WHAT as CSV (RFC 4180), with a datapackage.json that says what it is.
+
+    WHAT is a table, a view, a named query or a SELECT. The side-car states columns with unit, rows, catalog version,
+    checksum, licence and sources.
+
+    \b
+    rackfit export accelerators -o accelerators.csv
+    rackfit export fits_with_cost --where "model_id = 'qwen/qwen3-32b' and verdict = 'fits'" -o fits.csv
+    rackfit export "select name, memory_gb from accelerators" --excel -o list.csv
+    """
+    from rackfit.export.csv_file import Dialect
+    from rackfit.export.run import catalog_release, write_stream
+    from rackfit.export.run import export as write
+    from rackfit.export.selection import select
+
+    delimiter = {None: ";" if asked["decimal_comma"] else ",", "\\t": "\t", "tab": "\t"}.get(asked["delimiter"])
+    dialect = Dialect(delimiter or asked["delimiter"], asked["excel"], asked["decimal_comma"])
+    with _with_functions(catalog) as connection:
+        selection = select(connection, what, where, _named_queries(), _values(asked["params"]))
+        if output is None:
+            _, rows, _ = write_stream(connection, selection, sys.stdout.buffer, dialect)
+            version = catalog_release(connection)[0]
+        else:
+            report = write(connection, selection, output, dialect, package=not asked["no_package"])
+            rows, version = report.rows, report.catalog_version
+    place = output or "standard output"
+    click.echo(f"{rows:,} rows of {selection.name}, catalog {version}, to {place}", err=True, color=False)
+
+
+def _named_queries() -> Mapping[str, str]:
+    from rackfit.publish.named_queries import read
+
+    return {slug: query.sql for slug, query in read().items()}
+
+
+@click.command(short_help="Any SELECT, with Rackfit's functions")
+@click.argument("query")
+@PARAMETER
+@click.option("--csv", "as_csv", is_flag=True, help="CSV instead of a table")
+@json_option
+@catalog_option
+def sql(query: str, params: tuple[tuple[str, str], ...], as_csv: bool, as_json: bool, catalog: Path | None) -> None:
+    """Run QUERY, one SELECT, on the catalog; nothing can be changed.
+
+    \b
+    rackfit sql "select vendor, count(*) from accelerators group by vendor"
+    rackfit sql "select gib(weights_bytes('qwen/qwen3-32b', 'bf16'))"
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv or --json, not both", click.get_current_context())
+    from rackfit.export.csv_file import Dialect
+    from rackfit.export.run import write_stream
+    from rackfit.export.selection import is_sql, select
+
+    if not is_sql(query):
+        raise UsageError("expected one SELECT")
+    more = False
+    with _with_functions(catalog) as connection:
+        selection = select(connection, query, values=_values(params))
+        if as_csv:
+            write_stream(connection, selection, sys.stdout.buffer, Dialect())
+            return
+        cursor = connection.execute(selection.sql, dict(selection.values))
+        names = [column[0] for column in cursor.description]
+        rows = cursor.fetchall() if as_json else cursor.fetchmany(MOST_SHOWN)
+        more = not as_json and cursor.fetchone() is not None
+    listed = [dict(zip(names, row, strict=True)) for row in rows]
+    if as_json:
+        show_json({"query": {"sql": query, **dict(params)}, "results": listed})
+        return
+    show_table(listed, empty="no rows")
+    if more:
+        click.echo(f"cut after {MOST_SHOWN:,} rows: --csv and --json give all", err=True, color=False)
