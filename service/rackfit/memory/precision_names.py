@@ -79,6 +79,54 @@ GGUF_FILE_TYPES: Final[tuple[str, ...]] = (
 )  # fmt: skip
 """File types of llama.cpp with a record of their own (`ggufmix_` + name)."""
 
+GGUF_BLOCKS: Final = frozenset(
+    f"gguf_{name}"
+    for name in (
+        "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q1_0", "q2_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "q8_k",
+        "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "tq1_0", "tq2_0",
+        "mxfp4", "nvfp4",
+    )
+)  # fmt: skip
+"""Slugs of single block types; with a space or a hyphen the same words name a file."""
+
+_SLUGS: Final = re.compile(
+    r"fp8_e4m3_(per_tensor|per_channel|block128x128)|(awq|gptq)_int4_g(32|64|128)|gptq_int[38]_g128|mxint8"
+    r"|bnb_(nf4|fp4)(_double)?|bnb_llm_int8|int8_w8a8|hqq_[12348]bit_g64|mlx_([34568]bit_g64|8bit_g32|mxfp4)"
+    r"|nvfp4_(per_row_scale|(fp8_)?modelopt_bf16)|(mxfp4|fp8|int4_g32)_experts_bf16|fp4_experts_fp8|ternary_1\.58"
+    r"|fp8_ffn_per_channel_bf16|int4_sym_g32_ct|w4a16_ct_g(32|128)|aqlm_1x16_g(8|16)"
+)
+"""Slugs of weight formats that are no short name and no GGUF type."""
+
+MIXTURES: Final[dict[str, str]] = {
+    "mxfp4 routed experts + bf16": "mxfp4_experts_bf16",
+    "gpt-oss mxfp4": "mxfp4_experts_bf16",
+    "int4 group-32 routed experts (qat) + bf16": "int4_g32_experts_bf16",
+    "kimi int4": "int4_g32_experts_bf16",
+    "nvfp4 (modelopt) + bf16": "nvfp4_modelopt_bf16",
+    "nvfp4/fp8 mixed (modelopt) + bf16": "nvfp4_fp8_modelopt_bf16",
+    "fp8 e4m3 128x128 (attention/shared) + fp4 routed experts": "fp4_experts_fp8",
+    "deepseek-v4 native": "fp4_experts_fp8",
+    "fp8 (routed experts) + bf16": "fp8_experts_bf16",
+    "fp8 e4m3 per-channel (ffn linears; first/last layers bf16)": "fp8_ffn_per_channel_bf16",
+    "fbgemm fp8": "fp8_ffn_per_channel_bf16",
+    "compressed-tensors int4 g32": "int4_sym_g32_ct",
+    "qlora nf4": "bnb_nf4_double",
+    "nvidia fp4": "nvfp4",
+    "modelopt fp4": "nvfp4",
+    "ocp fp4": "mxfp4",
+    "blockwise fp8": "fp8_e4m3_block128x128",
+    "smoothquant": "int8_w8a8",
+    "hqq int4": "hqq_4bit_g64",
+    "hqq int8": "hqq_8bit_g64",
+    "exllamav2": "exl2",
+    "exllamav3": "exl3",
+    "bitnet": "ternary_1.58",
+    "b1.58": "ternary_1.58",
+    "ternary 1.58-bit (packed)": "ternary_1.58",
+    "load_in_8bit": "bnb_llm_int8",
+}
+"""Names that are said whole: mixtures of native checkpoints, and methods with a name of their own."""
+
 
 def parse_precision(text: str) -> ParsedPrecision:
     """Return the weight format that a text names.
@@ -130,7 +178,8 @@ def _short(said: str) -> ParsedPrecision | None:
         "bfloat16": "bf16", "f16": "fp16", "float16": "fp16", "half": "fp16", "f32": "fp32", "float32": "fp32",
         "float": "fp32", "32-bit": "fp32", "16-bit": "bf16", "8-bit": "int8", "4-bit": "int4", "bf16/fp16": "bf16",
         "fp16/bf16": "bf16", "float8": "fp8", "bf16-true": "bf16", "16-true": "fp16", "bf16 pure": "bf16",
-        "mx-fp4": "mxfp4", "8bit": "int8", "4bit": "int4", "16bit": "bf16", "int8 base": "int8",
+        "mx-fp4": "mxfp4", "8bit": "int8", "4bit": "int4", "16bit": "bf16", "32bit": "fp32", "float64": "fp64",
+        "int8 base": "int8",
     }  # fmt: skip
     name = plain.get(said, said)
     if name not in SHORT_NAMES:
@@ -243,12 +292,15 @@ def _training(said: str) -> ParsedPrecision | None:
 
 def _slug(said: str) -> ParsedPrecision | None:
     """A slug of a record, spelled as it is."""
-    stems = ("fp8_e4m3_", "awq_int", "gptq_int", "bnb_", "gguf_", "hqq_", "mlx_", "nvfp4_", "mxfp4_experts",
-             "int4_g32_", "int4_sym_", "w4a16_ct", "fp4_experts", "fp8_experts", "fp8_ffn", "aqlm_", "ternary_1.58",
-             "int8_w8a8", "mxint8")  # fmt: skip
-    return ParsedPrecision(said) if re.fullmatch(r"[a-z0-9_.]+", said) and said.startswith(stems) else None
+    file_type = said.startswith("ggufmix_") and said.removeprefix("ggufmix_") in GGUF_FILE_TYPES
+    return ParsedPrecision(said) if file_type or said in GGUF_BLOCKS or _SLUGS.fullmatch(said) else None
+
+
+def _mixture(said: str) -> ParsedPrecision | None:
+    """Names of MIXTURES."""
+    return ParsedPrecision(MIXTURES[said]) if said in MIXTURES else None
 
 
 _READERS: Final[tuple[Callable[[str], ParsedPrecision | None], ...]] = (
-    _short, _gguf, _slug, _apple, _bitsandbytes, _floating_8_and_4, _integer, _grouped, _training,
+    _slug, _mixture, _short, _gguf, _apple, _bitsandbytes, _floating_8_and_4, _integer, _grouped, _training,
 )  # fmt: skip
