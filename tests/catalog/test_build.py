@@ -66,8 +66,8 @@ def test_progress_is_reported(small_data: Path, target: Path) -> None:
     """The caller hears of every stage, up to its end."""
     heard: dict[str, tuple[int, int]] = {}
     build(target, [small_data], lambda stage, done, total: heard.update({stage: (done, total)}), must_exist=False)
-    assert {"read records", "load facts", "check", "finish"} <= set(heard)
-    assert all(heard[stage][0] == heard[stage][1] for stage in ("read records", "load facts", "check", "finish"))
+    assert {"read records", "load facts", "write", "check"} <= set(heard)
+    assert all(heard[stage][0] == heard[stage][1] for stage in ("read records", "load facts", "write", "check"))
 
 
 def test_the_report_counts_rows(small_data: Path, target: Path) -> None:
@@ -145,7 +145,7 @@ def test_interrupt_keeps_the_old_catalog(built: bytes, small_data: Path, target:
     """Ctrl-C in the middle leaves the old catalog and no temporary file."""
 
     def interrupt(stage: str, done: int, total: int) -> None:
-        if stage == "finish" and done == 3:
+        if stage == "check" and done == 0:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -174,7 +174,7 @@ from rackfit.catalog.build import build
 from rackfit.errors import CatalogError
 what, target, data = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 def progress(stage, done, total):
-    if what == "kill" and stage == "finish" and done == 3:
+    if what == "kill" and stage == "check" and done == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 if what == "small disk":
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))

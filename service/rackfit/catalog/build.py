@@ -9,7 +9,8 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,10 +79,10 @@ def _build(
         migrate(connection)
         stamp(connection, f"{date} 00:00:00+00:00")
         tables = _fill(connection, library, progress)
-        _check(connection, progress, must_exist)
-        digest = _finish(connection, version, ready, progress)
+        _finish(connection, ready, progress)
     finally:
         connection.close()
+    digest = _approve(ready, version, must_exist, progress)
     _durable(ready)
     size = ready.stat().st_size
     os.replace(ready, target)
@@ -144,35 +145,45 @@ def _counts(connection: sqlite3.Connection) -> dict[str, int]:
     }
 
 
-def _check(connection: sqlite3.Connection, progress: Progress, must_exist: bool) -> None:
-    progress("check", 0, 1)
-    broken = broken_checks(connection, must_exist)
-    if broken:
-        lines = "\n".join(f"  {line}" for line in broken)
-        noun = "check" if len(broken) == 1 else "checks"
-        raise CatalogError(f"{len(broken)} {noun} of the built catalog failed, nothing was replaced\n{lines}")
-    progress("check", 1, 1)
-
-
-def _finish(connection: sqlite3.Connection, version: str, ready: Path, progress: Progress) -> str:
-    """Write the hash, the statistics and the compact final file; check that file; return the hash."""
-    progress("finish", 0, 4)
-    digest = logical_hash(connection)
-    connection.execute("update releases set logical_hash = ? where version = ?", (digest, version))
-    progress("finish", 1, 4)
+def _finish(connection: sqlite3.Connection, ready: Path, progress: Progress) -> None:
+    """Gather statistics and write the compact final file."""
+    progress("write", 0, 2)
     connection.execute("analyze")
-    progress("finish", 2, 4)
+    progress("write", 1, 2)
     connection.execute("vacuum into ?", (str(ready),))
-    progress("finish", 3, 4)
-    final = sqlite3.connect(ready)
-    try:
-        verdict = final.execute("pragma quick_check").fetchone()[0]
-    finally:
-        final.close()
-    if verdict != "ok":
-        raise CatalogError(f"the built file is damaged ({verdict}), nothing was replaced")
-    progress("finish", 4, 4)
+    progress("write", 2, 2)
+
+
+def _approve(ready: Path, version: str, must_exist: bool, progress: Progress) -> str:
+    """Check the final file, write its hash into its release row, and return the hash.
+
+    Checks and hash are two passes over all rows; SQLite works outside the interpreter's lock, so they run side by side.
+
+    Raises:
+        CatalogError: listing every check that fails.
+    """
+    progress("check", 0, 1)
+    with ThreadPoolExecutor(max_workers=1) as worker, closing(sqlite3.connect(ready, isolation_level=None)) as final:
+        checks = worker.submit(_breaches, ready, must_exist)
+        digest = logical_hash(final)
+        broken = checks.result()
+        if broken:
+            lines = "\n".join(f"  {line}" for line in broken)
+            what = f"{len(broken)} problem{'s' if len(broken) > 1 else ''} in the built catalog"
+            raise CatalogError(f"{what}, nothing was replaced\n{lines}")
+        final.execute("pragma journal_mode = memory")
+        final.execute("update releases set logical_hash = ? where version = ?", (digest, version))
+    progress("check", 1, 1)
     return digest
+
+
+def _breaches(ready: Path, must_exist: bool) -> list[str]:
+    """Return what is wrong with the final file, a line each: its structure first, then what it says."""
+    with closing(sqlite3.connect(ready)) as final:
+        verdict = final.execute("pragma quick_check").fetchone()[0]
+        if verdict != "ok":
+            return [f"damaged file: {verdict}"]
+        return broken_checks(final, must_exist)
 
 
 def _durable(path: Path) -> None:
