@@ -161,6 +161,6 @@ def test_short_forms(tail: str, forms: list[str]) -> None:
 
 def test_a_short_name_of_unlike_architectures_is_a_class(models_db: sqlite3.Connection) -> None:
     """Mistral-7B stands for shapes with and without a window; Gemma-3-12B for two releases of one shape."""
-    sql = "select distinct is_class from aliases where kind = 'checkpoint' and alias_key = ?"
-    assert models_db.execute(sql, ("mistral 7b",)).fetchall() == [(1,)]
-    assert models_db.execute(sql, ("gemma 3 12b",)).fetchall() == [(0,)]
+    sql = "select distinct kind, is_class from aliases where alias_key = ?"
+    assert models_db.execute(sql, ("mistral 7b",)).fetchall() == [("checkpoint", 1)]
+    assert models_db.execute(sql, ("gemma 3 12b",)).fetchall() == [("model", 0)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackfit.records.models import Architecture, Checkpoint
-from rackfit.records.names import name_key
+from rackfit.records.names import name_key, names_of
 
 _TUNING = re.compile(
     r"[-_ ](instruct|chat|base|it|pt|hf|thinking|preview|bf16|v\d+(\.\d+)*|\d{2}-\d{4}|\d{4}|a\d+(\.\d+)?b)$",
@@ -49,11 +49,11 @@ def own_names(releases: list[tuple[Checkpoint, str]]) -> dict[str, tuple[str, st
 
 
 def rows(models: dict[str, Architecture]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield alias rows of checkpoints; a short form of releases of several architectures is a class."""
+    """Yield alias rows: names of one release; short forms of several name their architecture, or are a class."""
     releases = [(item, item.hf_id.lower()) for slug in sorted(models) for item in models[slug].checkpoints]
     owner = {item.hf_id.lower(): slug for slug in models for item in models[slug].checkpoints}
     names = own_names(releases)
-    taken = set(names) | {name_key(model.name) for model in models.values()}
+    taken = set(names) | {name_key(name) for slug in models for name in names_of(slug, models[slug])}
     short: dict[str, dict[str, str]] = defaultdict(dict)
     for item, key in releases:
         if item.quantized_from is None:
@@ -61,21 +61,16 @@ def rows(models: dict[str, Architecture]) -> Iterator[tuple[str, dict[str, Any]]
                 if name_key(form) not in taken:
                     short[name_key(form)].setdefault(key, form)
     for alias_key, (target, name) in sorted(names.items()):
-        yield _row(alias_key, target, name, False)
+        yield _row("checkpoint", alias_key, target, name)
     for alias_key, targets in sorted(short.items()):
-        is_class = len({owner[target] for target in targets}) > 1
+        shapes = {owner[target] for target in targets}
+        if len(targets) > 1 and len(shapes) == 1:
+            yield _row("model", alias_key, shapes.pop(), min(targets.values()))
+            continue
         for target, name in sorted(targets.items()):
-            yield _row(alias_key, target, name, is_class)
+            yield _row("checkpoint", alias_key, target, name, is_class=len(targets) > 1)
 
 
-def _row(alias_key: str, target: str, name: str, is_class: bool) -> tuple[str, dict[str, Any]]:
-    return (
-        "aliases",
-        {
-            "kind": "checkpoint",
-            "alias_key": alias_key,
-            "target_id": target,
-            "alias": name,
-            "is_class": int(is_class),
-        },
-    )
+def _row(kind: str, alias_key: str, target: str, name: str, is_class: bool = False) -> tuple[str, dict[str, Any]]:
+    row = {"kind": kind, "alias_key": alias_key, "target_id": target, "alias": name, "is_class": int(is_class)}
+    return "aliases", row
