@@ -1,0 +1,105 @@
+"""Datasette metadata, generated from the schema and the field guide: nothing about a column is written twice."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from rackfit.publish.settings import DATABASE
+from rackfit.publish.tables import HIDDEN, TABLES, TableGuide
+from rackfit.records.fieldguide import guide
+
+TITLE = "Rackfit"
+LICENCE = {"license": "Data CC BY 4.0, code MIT", "license_url": "https://creativecommons.org/licenses/by/4.0/"}
+SOURCE = {"source": "Every fact carries its own source: see the table provenance"}
+DESCRIPTION = (
+    "Does this language model fit this hardware? Models, accelerators, systems, formats and prices with their sources, "
+    "and the verdict of every model on every configuration with the bytes behind it."
+)
+
+
+def column_text(table: str, column: str) -> str:
+    """Return what a column means, its unit at the end.
+
+    Raises:
+        KeyError: no entry of the field guide describes the column.
+    """
+    entries = guide()
+    entry = entries.get(f"{table}.{column}") or entries.get(column)
+    if entry is None:
+        raise KeyError(f"{table}.{column} has no entry in records/fields")
+    return f"{entry.description} ({entry.unit})" if entry.unit else entry.description
+
+
+def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Return the columns of a table or view in order."""
+    quoted = table.replace('"', '""')
+    return [row[1] for row in connection.execute(f'pragma table_info("{quoted}")')]
+
+
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of all tables and views."""
+    rows = connection.execute("select name from sqlite_master where type in ('table', 'view') order by name")
+    return [row[0] for row in rows]
+
+
+def table_metadata(connection: sqlite3.Connection, table: str) -> dict[str, Any]:
+    """Return what Datasette shows of one table; columns without a description are left out."""
+    if table in HIDDEN or table.startswith("sqlite_"):
+        return {"hidden": True}
+    columns = columns_of(connection, table)
+    described = {}
+    for column in columns:
+        try:
+            described[column] = column_text(table, column)
+        except KeyError:
+            continue
+    words = TABLES.get(table, TableGuide(""))
+    shown: dict[str, Any] = {"columns": described, "size": 50}
+    if words.description:
+        shown["description"] = words.description
+    if words.label in columns:
+        shown["label_column"] = words.label
+    facets = [name for name in words.facets if name in columns]
+    if facets:
+        shown["facets"] = facets
+    if words.sort.removeprefix("-") in columns:
+        shown["sort_desc" if words.sort.startswith("-") else "sort"] = words.sort.removeprefix("-")
+    sortable = [name for name in words.sortable if name in columns]
+    if sortable:
+        shown["sortable_columns"] = sortable
+    return shown
+
+
+def build_metadata(connection: sqlite3.Connection, database: str = DATABASE) -> dict[str, Any]:
+    """Return the metadata of a catalog as Datasette takes it, for both of its lines."""
+    release = connection.execute("select version, date from releases order by version desc limit 1").fetchone()
+    about = f"Rackfit catalog {release[0]} of {release[1]}" if release else "Rackfit catalog"
+    return {
+        "title": TITLE,
+        "description": DESCRIPTION,
+        "about": about,
+        "about_url": "/-/rackfit",
+        **LICENCE,
+        **SOURCE,
+        "databases": {
+            database: {
+                "description": DESCRIPTION,
+                "tables": {table: table_metadata(connection, table) for table in tables_of(connection)},
+            }
+        },
+    }
+
+
+def undescribed(connection: sqlite3.Connection) -> list[str]:
+    """Return `table.column` of every shown column that the field guide does not describe."""
+    missing = []
+    for table in tables_of(connection):
+        if table in HIDDEN or table.startswith("sqlite_"):
+            continue
+        for column in columns_of(connection, table):
+            try:
+                column_text(table, column)
+            except KeyError:
+                missing.append(f"{table}.{column}")
+    return missing

@@ -1,0 +1,1 @@
+"""Pages of Rackfit's own beside the tables."""

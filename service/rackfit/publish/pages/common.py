@@ -1,0 +1,68 @@
+"""What every page needs: the open catalog, work in Datasette's threads, answers as HTML or JSON."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from datasette.utils.asgi import Response
+
+from rackfit.errors import CatalogError, RackfitError
+from rackfit.publish.answers import Answers
+from rackfit.publish.settings import is_catalog
+
+Result = TypeVar("Result")
+_threads = threading.local()
+
+
+def open_database(datasette: Any) -> Any:
+    """Return the first database that is a catalog.
+
+    Raises:
+        CatalogError: none is open.
+    """
+    for database in datasette.databases.values():
+        if is_catalog(database.path):
+            return database
+    raise CatalogError("no Rackfit catalog is open")
+
+
+async def ask(database: Any, work: Callable[[Answers], Result]) -> Result:
+    """Run work on the answers of a catalog in one of Datasette's threads, which keeps them for the next question."""
+    path = Path(database.path)
+
+    def in_thread(_: Any) -> tuple[Result | None, RackfitError | None]:
+        kept: dict[tuple[Path, int], Answers] = _threads.__dict__.setdefault("answers", {})
+        key = (path, path.stat().st_mtime_ns)
+        answers = kept.setdefault(key, Answers(path))
+        try:
+            return work(answers), None
+        except RackfitError as error:
+            return None, error
+
+    result, error = await database.execute_fn(in_thread)
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+def json_response(body: dict[str, Any], status: int = 200) -> Response:
+    """Return a JSON response."""
+    return Response.json(body, status=status)
+
+
+async def html_response(datasette: Any, template: str, context: dict[str, Any], request: Any, status: int) -> Response:
+    """Return a rendered page."""
+    body = await datasette.render_template(template, context, request=request)
+    return Response.html(body, status=status)
+
+
+def error_body(error: RackfitError) -> dict[str, Any]:
+    """Return an error as JSON, with near names where there are any."""
+    body: dict[str, Any] = {"ok": False, "error": str(error), "status": error.http_status}
+    near = getattr(error, "near", None) or getattr(error, "candidates", None)
+    if near:
+        body["near"] = list(near)
+    return body

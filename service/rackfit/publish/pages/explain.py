@@ -1,0 +1,121 @@
+"""One answer taken apart: each term with its bytes, its formula, the figures that went in, and where they are from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackfit.catalog.read import rows_of
+from rackfit.memory.kv_cache import CacheShape
+from rackfit.publish.answers import Answers
+
+EQUATIONS = {
+    "share_of_total": "utilization x memory that the engine sees on one device - reserve",
+    "share_of_free": "share x (memory that the engine sees - driver context) - reserve",
+    "all_of_device": "memory that the engine sees on one device - what lies outside its budget - reserve",
+}
+"""How an engine limits itself; see `memory.budget`."""
+
+MEMORY_FIELDS = ("memory_gb", "memory_unit_label", "memory_type", "usable_memory_bytes")
+MODEL_FIELDS = ("layer_groups", "params_total", "kv_elems_per_token_full", "vocab_size")
+MOST_SOURCES = 12
+
+
+def terms(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the terms of one device's bytes: name, bytes, formula, inputs. Empty where nothing can run."""
+    if answer["per_device"] is None:
+        return []
+    per_device, layout = answer["per_device"], answer["layout"]
+    subject = answers.subject(answer["model"])
+    precision = answers.context.precisions[answer["precision"]]
+    budget = next(item for item in answers.context.budgets if item.budget_id == answer["runtime_budget"])
+    model = subject.anatomy.model
+    shape = answers.cache(answer["model"], answer["kv_precision"])
+    degrees = " x ".join(f"{name.upper()} {layout[name]}" for name in ("tp", "pp", "ep", "dp") if layout[name] > 1)
+    return [
+        {
+            "name": "weights", "bytes": per_device["weights_bytes"],
+            "formula": "sum over tensor roles of parameters x bits / 8, on the fullest device of the layout",
+            "inputs": [
+                f"{model.params_total:,} parameters, {model.params_active:,} of them active",
+                f"{precision.bits:g} effective bits, {precision.high_bits:g} for what stays in high precision"
+                + (f" ({', '.join(sorted(precision.high_roles))})" if precision.high_roles else ""),
+                f"layout {degrees}" if degrees else "one device",
+            ],
+        },
+        {
+            "name": "kv", "bytes": per_device["kv_bytes"],
+            "formula": "sequences x (state + sum over layer kinds of bytes per token x min(tokens, window))",
+            "inputs": [
+                f"{answer['sequences']:,} x {answer['context']:,} tokens, cache in {answer['kv_precision']}",
+                *cache_lines(shape),
+                f"the engine reserves {per_device['kv_reserved_bytes']:,} bytes for the same tokens",
+            ],
+        },
+        {
+            "name": "workspace", "bytes": per_device["workspace_bytes"],
+            "formula": "peak of one step: forward pass (rows x (3 d_ff / TP + 3 d) x bytes) or sampler "
+            "(rows x vocabulary x bytes)",
+            "inputs": [
+                f"{budget.forward_bytes:g} bytes per row and unit of width, rows by {budget.profiled_tokens}",
+                f"{budget.sampler_bytes_per_logit:g} bytes per logit, vocabulary {model.vocab_size:,}",
+            ],
+        },
+        {
+            "name": "runtime", "bytes": per_device["runtime_bytes"],
+            "formula": "libraries and collective buffers + graphs within the budget + what is reserved beyond the need",
+            "inputs": [
+                f"{answer['runtime']} from {budget.version_from}, rules {budget.budget_id}",
+                f"graphs {budget.graph_bytes:,} bytes, "
+                + ("inside the budget" if budget.graphs_in_budget else "outside the budget"),
+            ],
+        },
+    ]  # fmt: skip
+
+
+def cache_lines(shape: CacheShape) -> list[str]:
+    """Return the cache of one request in words, whole model."""
+    lines = []
+    for slope, cap in shape.slopes:
+        window = f" up to {cap:,} tokens" if cap is not None else ""
+        lines.append(f"{slope:,.0f} bytes per token{window}")
+    if shape.constant:
+        lines.append(f"{shape.constant:,.0f} bytes per sequence, whatever its length")
+    return lines or ["nothing is cached"]
+
+
+def limit(answers: Answers, answer: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the bytes are compared with."""
+    if answer["per_device"] is None:
+        return None
+    budget = next(item for item in answers.context.budgets if item.budget_id == answer["runtime_budget"])
+    return {
+        "bytes": answer["per_device"]["usable_bytes"],
+        "formula": EQUATIONS[budget.equation],
+        "inputs": [
+            f"{answer['per_device']['device_bytes']:,.0f} bytes seen on one device",
+            f"utilization {budget.utilization:g} by default",
+        ],
+    }
+
+
+def sources(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sources of the model's structure, the device's memory and the engine's rules."""
+    wanted = (
+        ("models", answer["model"], MODEL_FIELDS),
+        ("accelerators", answer["accelerator"], MEMORY_FIELDS),
+        ("runtime_budgets", answer["runtime_budget"], ("equation", "utilization", "forward_bytes")),
+        ("precisions", answer["precision"], ("effective_bits", "block_size", "nominal_bits")),
+    )
+    found = []
+    for table, key, fields in wanted:
+        marks = ", ".join("?" * len(fields))
+        rows = rows_of(
+            answers.connection,
+            "select sources.source_id, sources.title, sources.url, sources.source_class, "
+            "group_concat(distinct provenance.field) as fields, max(provenance.second_hand) as second_hand "
+            "from provenance join sources using (source_id) "
+            f"where table_name = ? and key = ? and field in ({marks}) group by sources.source_id order by min(rank)",
+            table, key, *fields,
+        )  # fmt: skip
+        found += [{"table": table, "key": key, **row} for row in rows[:MOST_SOURCES]]
+    return found

@@ -1,0 +1,27 @@
+"""What is being served: version of the code, release and hash of the catalog, rows of each table."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from rackfit.errors import CatalogError
+from rackfit.publish.pages.common import error_body, json_response, open_database
+
+
+async def summary(database: Any) -> dict[str, Any]:
+    """Return the release of a catalog and its row counts."""
+    found = await database.execute("select version, date, logical_hash from releases order by version desc limit 1")
+    release = dict(found.rows[0]) if found.rows else {"version": None, "date": None, "logical_hash": None}
+    counts = await database.table_counts(1000)
+    shown = {name: count for name, count in sorted(counts.items()) if not name.startswith(("sqlite_", "_"))}
+    return {"release": release, "counts": shown}
+
+
+async def page(datasette: Any) -> Any:
+    """Answer /-/rackfit."""
+    try:
+        database = open_database(datasette)
+    except CatalogError as error:
+        return json_response(error_body(error), error.http_status)
+    return json_response({"ok": True, "version": version("rackfit"), "database": database.name, **await summary(database)})

@@ -1,0 +1,91 @@
+"""The Datasette plugin: thin hooks, those that Datasette 0.65 and 1.0 both have, with the fewest arguments."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from datasette import hookimpl
+
+from rackfit.publish import named_queries, render, security
+from rackfit.publish.errors_in_sql import explain_errors
+from rackfit.publish.pages import home, status, why
+from rackfit.publish.settings import is_catalog
+from rackfit.publish.sql_functions import register_functions
+
+
+@hookimpl
+async def startup(datasette: Any) -> None:
+    """Explain the errors of functions instead of printing their traces, and store the named queries where Datasette 1.0 keeps them."""
+    sqlite3.enable_callback_tracebacks(False)
+    for name, database in list(datasette.databases.items()):
+        if not is_catalog(database.path):
+            continue
+        explain_errors(database)
+        if hasattr(datasette, "add_query"):
+            for slug, query in named_queries.read().items():
+                await datasette.add_query(
+                    name, slug, query.sql, title=query.title, description_html=query.description_html,
+                    parameters=list(query.parameters), is_trusted=True,
+                )  # fmt: skip
+
+
+@hookimpl
+def prepare_connection(conn: Any, database: str, datasette: Any) -> None:
+    """Cap what a query may make, and add the functions of the catalog."""
+    security.protect(conn)
+    opened = datasette.databases.get(database)
+    if opened is not None and is_catalog(opened.path):
+        register_functions(conn, opened.path)
+
+
+@hookimpl
+def canned_queries(datasette: Any, database: str) -> dict[str, Any]:
+    """Return the named queries, for Datasette 0.65."""
+    opened = datasette.databases.get(database)
+    return named_queries.as_metadata() if opened is not None and is_catalog(opened.path) else {}
+
+
+@hookimpl
+def render_cell(value: Any, column: str, table: str | None, database: str, datasette: Any) -> Any:
+    """Show verdicts, ids, sizes and booleans as people read them."""
+    return render.cell(value, column, table, database, datasette.urls)
+
+
+@hookimpl
+def extra_css_urls() -> list[str]:
+    """Add the style of verdicts, pages and the dark scheme."""
+    return ["/-/static-plugins/rackfit/rackfit.css"]
+
+
+@hookimpl
+def extra_template_vars(view_name: str, datasette: Any) -> Any:
+    """Give the home page its counts and its matrix."""
+    if view_name != "index":
+        return {}
+
+    async def variables() -> dict[str, Any]:
+        return {"rackfit": await home.context(datasette)}
+
+    return variables
+
+
+@hookimpl
+def register_routes() -> list[tuple[str, Any]]:
+    """Add the page that explains one answer, and the status of the catalog."""
+    return [
+        (r"^/why(?P<format>\.json)?$", why.page),
+        (r"^/-/rackfit(?:\.json)?$", status.page),
+    ]
+
+
+@hookimpl
+def menu_links(datasette: Any) -> list[dict[str, str]]:
+    """Add the questions to the menu."""
+    return [{"href": datasette.urls.path("/why"), "label": "Does it fit?"}]
+
+
+@hookimpl
+def asgi_wrapper() -> Any:
+    """Send the security headers with every response."""
+    return security.with_headers

@@ -1,0 +1,129 @@
+"""Cells as people read them: verdicts in words and colour, ids as links, bytes as GiB with the exact count behind."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from datasette.utils import tilde_encode
+from markupsafe import Markup
+
+VERDICTS = {
+    "fits": ("\u2713", "fits: even the high estimate is within the limit"),
+    "tight": ("~", "tight: the likely estimate is within the limit, the high one is not"),
+    "no": ("\u2717", "no: the likely estimate is above the limit"),
+    "cannot_run": ("\u2298", "cannot run: see the reason"),
+}
+"""Verdict -> (sign, title). The word itself is always shown: colour and sign only repeat it."""
+
+ID_TABLES = {
+    "model_id": "models",
+    "accelerator_id": "accelerators",
+    "system_id": "systems",
+    "configuration_id": "configurations",
+    "precision_id": "precisions",
+    "native_precision_id": "precisions",
+    "source_id": "sources",
+    "checkpoint_id": "checkpoints",
+    "runtime_id": "runtimes",
+    "interconnect_id": "interconnects",
+    "budget_id": "runtime_budgets",
+    "case_id": "measurements",
+    "workload_id": "workloads",
+    "recipe_id": "recipes",
+    "offer_id": "offers",
+}
+"""Column -> table that it is a key of; on views and queries Datasette does not know."""
+
+CONFIGURATIONS = "configurations"
+BYTES_ENDINGS = ("_bytes", "bytes")
+NOT_SIZES = frozenset({"forward_bytes", "nominal_bytes_per_param", "bytes_per_param", "total_bytes_per_param"})
+"""Columns whose bytes are per something and small."""
+
+BOOLEANS = frozenset(
+    {
+        "second_hand", "is_class", "share_alike", "unified_memory", "multi_device", "tie_word_embeddings", "gated_ffn",
+        "graphs_in_budget", "embedding_on_host", "supports_bf16", "supports_fp8", "supports_fp4",
+        "supports_int4_matrix", "inside_range", "measured_verdict", "beside", "output_gate", "shared_kv_projection",
+        "cross_attention", "shared_block", "inside_text", "published_is_input", "activation_checkpointing",
+    }
+)  # fmt: skip
+GIB = 2**30
+URL_SHOWN = 60
+EMPTY = Markup('<span class="rf-empty" title="no value on record">\u2014</span>')
+
+KEY_TABLES = {"key": "table_name"}
+
+
+def verdict(value: str, text: str = "") -> Markup:
+    """Return a verdict with its word, sign and colour."""
+    sign, title = VERDICTS[value]
+    shown = text or value.replace("_", " ")
+    return Markup('<span class="rf-verdict rf-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>').format(
+        value, title, sign, shown
+    )
+
+
+def size(value: int | float) -> Markup:
+    """Return bytes as GiB, MiB or KiB, the exact count in the title."""
+    number = float(value)
+    unit, name = next(((u, n) for u, n in ((GIB, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if abs(number) >= u), (1, "B"))
+    text = f"{number / unit:,.2f}" if unit > 1 else f"{number:,.0f}"
+    return Markup('<span class="rf-size" title="{:,.0f} bytes">{}&nbsp;{}</span>').format(number, text, name)
+
+
+def row_link(urls: Any, database: str, table: str, key: Any) -> str:
+    """Return the address of a row."""
+    if table == CONFIGURATIONS:
+        return str(urls.table(database, table)) + "?" + query_string({"configuration_id__exact": key})
+    return str(urls.row(database, table, tilde_encode(str(key))))
+
+
+def query_string(arguments: dict[str, Any]) -> str:
+    """Return arguments as the part of an address behind the question mark, empty ones left out."""
+    from urllib.parse import urlencode
+
+    return urlencode({name: value for name, value in arguments.items() if value not in (None, "")})
+
+
+def web_link(value: str) -> Markup:
+    """Return a link to an address, shortened to what a table has room for."""
+    parts = urlsplit(value)
+    shown = parts.netloc.removeprefix("www.") + parts.path.rstrip("/")
+    shown = shown if len(shown) <= URL_SHOWN else shown[: URL_SHOWN - 1] + "\u2026"
+    return Markup('<a href="{}" title="{}" rel="nofollow noopener">{}</a>').format(value, value, shown)
+
+
+def cell(value: Any, column: str, table: str | None, database: str, urls: Any) -> Markup | None:
+    """Return how a cell is shown, None where Datasette's own way is right."""
+    if value is None:
+        return EMPTY
+    if isinstance(value, (dict, bytes)):
+        return None
+    if isinstance(value, str):
+        return _text(value, column, table, database, urls)
+    if column in BOOLEANS and value in (0, 1):
+        return Markup('<span class="rf-boolean">{}</span>').format("yes" if value else "no")
+    if is_size(column):
+        return size(value)
+    if column == "offer_id" and table != "offers":
+        return Markup('<a href="{}">{}</a>').format(row_link(urls, database, "offers", value), value)
+    return None
+
+
+def _text(value: str, column: str, table: str | None, database: str, urls: Any) -> Markup | None:
+    if value in VERDICTS and (column.startswith("verdict") or column.endswith("verdict")):
+        return verdict(value)
+    if value.startswith(("https://", "http://")) and len(value.split()) == 1:
+        return web_link(value)
+    target = ID_TABLES.get(column)
+    if target is not None and target != table:
+        return Markup('<a href="{}">{}</a>').format(row_link(urls, database, target, value), value)
+    return None
+
+
+def is_size(column: str) -> bool:
+    """Return whether a column holds a number of bytes worth showing as GiB."""
+    if column in NOT_SIZES or "per_" in column.replace("_per_device", ""):
+        return False
+    return column.endswith(BYTES_ENDINGS) or "_bytes_" in column

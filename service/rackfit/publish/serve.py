@@ -1,0 +1,118 @@
+"""Serve a catalog: Datasette on one immutable file, with generated metadata and the settings of a public host."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from pathlib import Path
+from typing import Any
+
+from rackfit.catalog.connect import open_catalog
+from rackfit.errors import CatalogError, UsageError
+from rackfit.publish.metadata import build_metadata
+from rackfit.publish.settings import DATABASE, SETTINGS
+
+HIGHEST_PORT = 65_535
+
+VIEW_COUNTS = {
+    "inference_fits": "select count(*) from inference_cells",
+    "fits_with_cost": "select count(*) from inference_cells",
+    "system_fits": """
+        select coalesce(sum(cells.count), 0) from configuration_systems join configurations using (configuration_id)
+        join (select configuration_key, count(*) as count from inference_cells group by configuration_key) as cells
+        using (configuration_key)
+    """,
+}
+"""Rows of the large views, counted over the table behind them: through the view it takes seconds."""
+
+
+def inspect(path: Path) -> dict[str, Any]:
+    """Return the row counts, size and logical hash of a catalog, so that no page has to count or hash."""
+    connection = open_catalog(path)
+    try:
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
+        counts = {name: {"count": connection.execute(f'select count(*) from "{name}"').fetchone()[0]} for name in tables}
+        counts |= {name: {"count": connection.execute(sql).fetchone()[0]} for name, sql in VIEW_COUNTS.items()}
+        found = connection.execute("select logical_hash from releases order by version desc limit 1").fetchone()
+        digest = found[0] if found and found[0] else "0" * 64
+    finally:
+        connection.close()
+    return {DATABASE: {"hash": digest, "size": path.stat().st_size, "file": path.name, "tables": counts}}
+
+
+def make_datasette(path: Path, settings: dict[str, Any] | None = None, cors: bool = False) -> Any:
+    """Return a Datasette that shows one catalog under the name `catalog`.
+
+    Raises:
+        CatalogError: the file is missing, damaged or no catalog.
+    """
+    from datasette.app import Datasette
+    from datasette.database import Database
+
+    connection = open_catalog(path)
+    try:
+        metadata = build_metadata(connection)
+    finally:
+        connection.close()
+    served = Datasette(
+        [], metadata=metadata, settings={**SETTINGS, **(settings or {})}, inspect_data=inspect(path), cors=cors
+    )
+    served.add_database(Database(served, path=str(path.resolve()), is_mutable=False), name=DATABASE)
+    return served
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any that is free.
+
+    Raises:
+        UsageError: the port is no port, in use or not allowed, or the host is not an address of this machine.
+    """
+    if not 0 <= port <= HIGHEST_PORT:
+        raise UsageError(f"port {port}: expected 0 to {HIGHEST_PORT}")
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UsageError(f"host {host!r} is no address ({error})") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"port {port} on {host} is in use: choose another with --port") from error
+        raise UsageError(f"cannot listen on {host} port {port} ({error.strerror or error})") from error
+    return listener
+
+
+def serve(
+    catalog: Path,
+    host: str = "127.0.0.1",
+    port: int = 8001,
+    settings: dict[str, Any] | None = None,
+    cors: bool = False,
+    announce: Any = print,
+) -> None:
+    """Serve a catalog until interrupted; `announce` is called once with the address, when the port is open.
+
+    Raises:
+        CatalogError: the file cannot be opened. UsageError: the port cannot be.
+    """
+    import uvicorn
+
+    listener = bind(host, port)
+    try:
+        served = make_datasette(catalog, settings, cors)
+        asyncio.run(served.invoke_startup())
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        config = uvicorn.Config(served.app(), log_level="warning", lifespan="on", workers=1)
+        shown = f"[{host}]" if ":" in host else host
+        announce(f"Rackfit is at http://{shown}:{listener.getsockname()[1]}/ (stop with Ctrl+C)")
+        uvicorn.Server(config).run(sockets=[listener])
+    except (OSError, RuntimeError) as error:
+        raise CatalogError(f"{catalog} cannot be served ({error})") from error
+    finally:
+        listener.close()
