@@ -17,6 +17,9 @@ from rackfit.records.fieldguide import describe, guide, read_guide
 from rackfit.records.kinds import CSV_KINDS, RECORD_KINDS
 from rackfit.records.sources import Source
 
+PART = "(part)"
+"""Stands for the table of fields in nested parts, whose rows go to tables of other names."""
+
 
 def _migrated(step_by_step: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -80,6 +83,8 @@ def test_declared_as_migrated(declared: sqlite3.Connection, table: str) -> None:
 
 
 def _has_guide(table: str, field: str) -> bool:
+    if table == PART:
+        return field in guide() or any(entry.endswith(f".{field}") for entry in guide())
     try:
         return bool(describe(field, table).description)
     except KeyError:
@@ -93,7 +98,8 @@ def _named_fields() -> set[tuple[str, str]]:
     views = [name for kind, name, _ in schema(connection) if kind == "view"]
     found |= {(view, row[1]) for view in views for row in connection.execute(f'pragma table_info("{view}")')}
     for kind in (*RECORD_KINDS, *CSV_KINDS):
-        found |= {(kind.name, field) for field in _fields_of(kind.model)}
+        parts = _fields_of(kind.model) - set(kind.model.model_fields)
+        found |= {(kind.name, field) for field in kind.model.model_fields} | {(PART, field) for field in parts}
     return found | {("sources", field) for field in Source.model_fields}
 
 

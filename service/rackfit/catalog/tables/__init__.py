@@ -7,7 +7,6 @@ nothing heavy; `table_models` does.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 SUBJECTS = ("sources", "precisions", "hardware", "offers", "models", "measurements", "fits")
@@ -19,8 +18,6 @@ def table_models() -> dict[str, type[Any]]:
 
     models: dict[str, type[Any]] = {}
     for name in SUBJECTS:
-        if find_spec(f"{__name__}.{name}") is None:
-            continue
         for value in vars(import_module(f"{__name__}.{name}")).values():
             if isinstance(value, type) and issubclass(value, SQLModel) and hasattr(value, "__table__"):
                 models[value.__table__.name] = value
