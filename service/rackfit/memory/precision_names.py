@@ -64,9 +64,12 @@ KV_NAMES: Final[dict[str, str]] = {
     "bf16": "kv_bf16", "fp16": "kv_bf16", "f16": "kv_bf16", "bfloat16": "kv_bf16", "float16": "kv_bf16",
     "half": "kv_bf16", "16bit": "kv_bf16", "16-bit": "kv_bf16",
     "fp8": "kv_fp8_e4m3", "fp8_e4m3": "kv_fp8_e4m3", "fp8_e5m2": "kv_fp8_e5m2", "fp8_ds_mla": "kv_mla_fp8_ds",
-    "int8": "kv_int8", "int4": "kv_int4", "fp4": "kv_fp4_sglang", "nvfp4": "kv_fp4_sglang",
+    "int8": "kv_int8", "int4": "kv_int4", "fp4": "kv_fp4_sglang", "nvfp4": "kv_nvfp4",
+    "nvfp4_ds_mla": "kv_mla_nvfp4_ds",
     "q8_0": "kv_q8_0", "q5_1": "kv_q5_1", "q5_0": "kv_q5_0", "q4_1": "kv_q4_1", "q4_0": "kv_q4_0",
     "iq4_nl": "kv_iq4_nl",
+    "int8_per_token_head": "kv_int8_per_token_head", "fp8_per_token_head": "kv_fp8_per_token_head",
+    "int4_per_token_head": "kv_int4_per_token_head",
     "turboquant_k8v4": "kv_turboquant_k8v4", "turboquant_4bit_nc": "kv_turboquant_4bit_nc",
     "turboquant_k3v4_nc": "kv_turboquant_k3v4_nc", "turboquant_3bit_nc": "kv_turboquant_3bit_nc",
 }  # fmt: skip
