@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any
 
 from rackfit.errors import UnknownNameError, UsageError
@@ -75,7 +76,8 @@ def _one(sql: str) -> str:
 
 def _condition(where: str) -> str:
     """Keep a condition a condition: complete, and one."""
-    if ";" in where or "--" in where or where.count("(") != where.count(")"):
+    depths = list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in where))
+    if ";" in where or "--" in where or min(depths, default=0) < 0 or depths[-1:] not in ([0], []):
         raise UsageError(f"condition {where!r}: expected one SQL condition, such as verdict = 'fits'")
     return f"({where})"
 
