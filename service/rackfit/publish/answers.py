@@ -171,6 +171,6 @@ def whole(name: str, value: Any) -> int:
         number = int(value)
     except (TypeError, ValueError):
         raise UsageError(f"{name} = {value!r}: expected a whole number from 1") from None
-    if isinstance(value, float) and value != number or not 1 <= number <= MOST:
+    if (isinstance(value, float) and value != number) or not 1 <= number <= MOST:
         raise UsageError(f"{name} = {value!r}: expected a whole number from 1")
     return number

@@ -1,9 +1,9 @@
 """Named queries: one .sql file each, its title, description and parameters in the comments at its top.
 
-    -- title: Cheapest configuration for a model
-    -- description: One or two sentences.
-    -- parameter model: what it is, and what an empty one means
-    select ...
+-- title: Cheapest configuration for a model
+-- description: One or two sentences.
+-- parameter model: what it is, and what an empty one means
+select ...
 """
 
 from __future__ import annotations
@@ -57,16 +57,13 @@ def parse(slug: str, text: str) -> NamedQuery:
     words: dict[str, str] = {}
     parameters: dict[str, str] = {}
     lines = text.splitlines()
-    body = 0
-    for body, line in enumerate(lines):
-        matched = _HEADER.match(line)
-        if matched is None:
-            break
+    while lines and (matched := _HEADER.match(lines[0])) is not None:
         if matched[2]:
             parameters[matched[2]] = matched[3]
         else:
             words[matched[1]] = matched[3]
-    sql = "\n".join(lines[body:]).strip()
+        lines = lines[1:]
+    sql = "\n".join(lines).strip()
     used = list(dict.fromkeys(re.findall(r"(?<![:\w]):([a-z_]\w*)", sql)))
     if sorted(used) != sorted(parameters):
         raise ValueError(f"{slug}: SQL names {used}, the comments describe {sorted(parameters)}")

@@ -11,35 +11,11 @@ from typing import Any
 
 from rackfit.catalog.connect import open_catalog
 from rackfit.errors import CatalogError, UsageError
+from rackfit.publish.counts import inspect
 from rackfit.publish.metadata import build_metadata
 from rackfit.publish.settings import DATABASE, SETTINGS
 
 HIGHEST_PORT = 65_535
-
-VIEW_COUNTS = {
-    "inference_fits": "select count(*) from inference_cells",
-    "fits_with_cost": "select count(*) from inference_cells",
-    "system_fits": """
-        select coalesce(sum(cells.count), 0) from configuration_systems join configurations using (configuration_id)
-        join (select configuration_key, count(*) as count from inference_cells group by configuration_key) as cells
-        using (configuration_key)
-    """,
-}
-"""Rows of the large views, counted over the table behind them: through the view it takes seconds."""
-
-
-def inspect(path: Path) -> dict[str, Any]:
-    """Return the row counts, size and logical hash of a catalog, so that no page has to count or hash."""
-    connection = open_catalog(path)
-    try:
-        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
-        counts = {name: {"count": connection.execute(f'select count(*) from "{name}"').fetchone()[0]} for name in tables}
-        counts |= {name: {"count": connection.execute(sql).fetchone()[0]} for name, sql in VIEW_COUNTS.items()}
-        found = connection.execute("select logical_hash from releases order by version desc limit 1").fetchone()
-        digest = found[0] if found and found[0] else "0" * 64
-    finally:
-        connection.close()
-    return {DATABASE: {"hash": digest, "size": path.stat().st_size, "file": path.name, "tables": counts}}
 
 
 def make_datasette(path: Path, settings: dict[str, Any] | None = None, cors: bool = False) -> Any:
@@ -49,7 +25,8 @@ def make_datasette(path: Path, settings: dict[str, Any] | None = None, cors: boo
         CatalogError: the file is missing, damaged or no catalog.
     """
     from datasette.app import Datasette
-    from datasette.database import Database
+
+    from rackfit.publish.database import CatalogDatabase
 
     connection = open_catalog(path)
     try:
@@ -59,7 +36,7 @@ def make_datasette(path: Path, settings: dict[str, Any] | None = None, cors: boo
     served = Datasette(
         [], metadata=metadata, settings={**SETTINGS, **(settings or {})}, inspect_data=inspect(path), cors=cors
     )
-    served.add_database(Database(served, path=str(path.resolve()), is_mutable=False), name=DATABASE)
+    served.add_database(CatalogDatabase(served, path=str(path.resolve()), is_mutable=False), name=DATABASE)
     return served
 
 

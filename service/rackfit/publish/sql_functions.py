@@ -99,8 +99,9 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
 def register_functions(connection: sqlite3.Connection, catalog_path: str | Path) -> None:
     """Register every function on a connection to a catalog.
 
-    A failure reads as one line through `errors_in_sql.error_text`.
+    A failure reads as one line through `errors_in_sql.error_text`; the trace that Datasette lets SQLite print is off.
     """
+    sqlite3.enable_callback_tracebacks(False)
     for function in functions(Answers(Path(catalog_path))):
         connection.create_function(
             function.name, function.arguments, explained(function.call, function.name), deterministic=True

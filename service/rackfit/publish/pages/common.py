@@ -45,7 +45,7 @@ async def ask(database: Any, work: Callable[[Answers], Result]) -> Result:
     result, error = await database.execute_fn(in_thread)
     if error is not None:
         raise error
-    return result  # type: ignore[return-value]
+    return result  # type: ignore[return-value, unused-ignore]
 
 
 def json_response(body: dict[str, Any], status: int = 200) -> Response:

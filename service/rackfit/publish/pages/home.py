@@ -105,8 +105,12 @@ async def matrix(database: Any, urls: Any) -> dict[str, Any]:
             address = f"{table}?{render.query_string({'model_id': model_id, 'configuration_id': configuration_id})}"
             cells.append({"html": _cell(row), "href": address if row is not None else None})
         if any(cell["href"] for cell in cells):
-            rows.append({"name": name, "href": render.row_link(urls, database.name, "models", model_id), "cells": cells})
-    heads = [{"name": name, "href": render.row_link(urls, database.name, "configurations", key)} for key, name in columns]
+            rows.append(
+                {"name": name, "href": render.row_link(urls, database.name, "models", model_id), "cells": cells}
+            )
+    heads = [
+        {"name": name, "href": render.row_link(urls, database.name, "configurations", key)} for key, name in columns
+    ]
     return {"columns": heads, "rows": rows}
 
 
@@ -158,7 +162,10 @@ async def _context(datasette: Any, database: Any) -> dict[str, Any]:
             for slug, arguments in STARTS
         ],
         "queries": [
-            {"title": query.title, "href": f"{urls.query(database.name, slug)}" + (f"?{query.example}" if query.example else "")}
+            {
+                "title": query.title,
+                "href": f"{urls.query(database.name, slug)}" + (f"?{query.example}" if query.example else ""),
+            }
             for slug, query in sorted(queries.items(), key=lambda item: item[1].title)
         ],
         "matrix": await matrix(database, urls),

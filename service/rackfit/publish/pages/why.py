@@ -87,6 +87,11 @@ def resolved_one(answers: Answers, form: Form) -> tuple[str, dict[str, str]]:
     return MACHINE_LIST, {"device": answers.name("accelerator", part.name), "count": str(part.count)}
 
 
+def _piece(name: str, x: float, width: float, y: int, height: int, title: str) -> Markup:
+    shape = '<rect class="rf-bar-{}" x="{:.1f}" width="{:.1f}" y="{}" height="{}"><title>{}</title></rect>'
+    return Markup(shape).format(name, x, width, y, height, title)
+
+
 def bar(found: dict[str, Any]) -> Markup | None:
     """Return the terms as one bar with the limit marked, inline SVG; the table beside it says the same in words."""
     per_device = found["per_device"]
@@ -95,21 +100,13 @@ def bar(found: dict[str, Any]) -> Markup | None:
     span = max(per_device["high_bytes"], per_device["usable_bytes"], 1)
     at, pieces = 0.0, []
     for name in BAR_TERMS:
-        width = max(per_device[f"{name}_bytes"], 0) / span * BAR_WIDTH
-        pieces.append(
-            Markup('<rect class="rf-bar-{}" x="{:.1f}" y="8" width="{:.1f}" height="34"><title>{}: {:,} bytes</title></rect>')
-            .format(name, at, width, name, per_device[f"{name}_bytes"])
-        )  # fmt: skip
+        count = per_device[f"{name}_bytes"]
+        width = max(count, 0) / span * BAR_WIDTH
+        pieces.append(_piece(name, at, width, 8, 34, f"{name}: {count:,} bytes"))
         at += width
     low, high, limit = (per_device[f"{name}_bytes"] / span * BAR_WIDTH for name in ("low", "high", "usable"))
-    pieces.append(
-        Markup('<rect class="rf-bar-range" x="{:.1f}" y="22" width="{:.1f}" height="6"><title>low to high</title></rect>')
-        .format(low, max(high - low, 1))
-    )  # fmt: skip
-    pieces.append(
-        Markup('<rect class="rf-bar-limit" x="{:.1f}" y="0" width="4" height="50"><title>usable</title></rect>')
-        .format(min(limit, BAR_WIDTH - 4))
-    )  # fmt: skip
+    pieces.append(_piece("range", low, max(high - low, 1), 22, 6, "low to high"))
+    pieces.append(_piece("limit", min(limit, BAR_WIDTH - 4), 4, 0, 50, "usable"))
     return Markup(
         '<svg class="rf-bar" viewBox="0 0 {} 50" preserveAspectRatio="none" role="img" '
         'aria-label="bytes per device against the limit; the table below has the figures">{}</svg>'
@@ -133,7 +130,9 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if as_json:
         return json_response(problem or found or {}, status)
-    return await html_response(datasette, "rackfit_why.html", _context(datasette, form, found, problem), request, status)
+    return await html_response(
+        datasette, "rackfit_why.html", _context(datasette, form, found, problem), request, status
+    )
 
 
 async def _list(datasette: Any, database: Any, form: Form) -> Any:

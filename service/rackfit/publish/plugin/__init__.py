@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any
 
 from datasette import hookimpl
@@ -16,8 +15,7 @@ from rackfit.publish.sql_functions import register_functions
 
 @hookimpl
 async def startup(datasette: Any) -> None:
-    """Explain the errors of functions instead of printing their traces, and store the named queries where Datasette 1.0 keeps them."""
-    sqlite3.enable_callback_tracebacks(False)
+    """Explain the errors of functions, and store the named queries where Datasette 1.0 keeps them."""
     for name, database in list(datasette.databases.items()):
         if not is_catalog(database.path):
             continue
