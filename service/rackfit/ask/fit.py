@@ -24,8 +24,9 @@ from rackfit.fit.cell import STANDARD_CONTEXTS, VERDICTS, Cell, Question, evalua
 from rackfit.fit.classes import Choice
 from rackfit.fit.mixed import evaluate_mixed
 from rackfit.memory.budget import GIB, Knobs, engine_total
-from rackfit.memory.domain import Budget, Layout
+from rackfit.memory.domain import Budget, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
+from rackfit.memory.weights import fitted
 
 DEFAULT_CONTEXT = 8192
 
@@ -43,6 +44,11 @@ class Setting:
     kv_id: str
     asked: Question
     assumed: tuple[str, ...]
+
+    @property
+    def precision(self) -> Precision:
+        """The weight layout, as it comes out for this model."""
+        return fitted(self.subject.anatomy, self.context.precisions[self.choice.precision_id])
 
 
 def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool = True) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
     question, machine, budget = setting.question, setting.machine, setting.budget
     given = {name: getattr(question, name) for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
     devices = machine.count + sum(count for _, count in machine.others)
-    anatomy, precision = setting.subject.anatomy, setting.context.precisions[setting.choice.precision_id]
+    anatomy, precision = setting.subject.anatomy, setting.precision
     if {"tp", "pp"} <= given.keys() or given.get("tp") == devices:
         fixed = Layout(given.get("tp", 1), given.get("pp", 1), given.get("ep", 1), given.get("dp", 1))
         if fixed.devices > devices:
@@ -147,7 +153,7 @@ def _memory(setting: Setting) -> float:
 
 
 def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
-    precision = setting.context.precisions[setting.choice.precision_id]
+    precision = setting.precision
     stated = setting.question.usable_gib or setting.machine.usable_gib
     spread = 0.0 if stated is not None else setting.machine.device.memory_spread
     best: Cell | None = None
@@ -179,7 +185,7 @@ def _answer(setting: Setting) -> dict[str, Any]:
 
 
 def _mixed(setting: Setting) -> dict[str, Any]:
-    precision = setting.context.precisions[setting.choice.precision_id]
+    precision = setting.precision
     machine = setting.machine
     devices = [(machine.device, machine.count), *machine.others]
     cell, reason, placed = evaluate_mixed(setting.subject.anatomy, precision, setting.budget, devices, setting.asked)
@@ -274,7 +280,7 @@ def _described(setting: Setting, cell: Cell) -> dict[str, Any]:
         answer["assumptions"].append(
             f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
         )
-    bits = setting.context.precisions[setting.choice.precision_id].bits
+    bits = setting.precision.bits
     if bits < 8:
         answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")
     return answer

@@ -140,7 +140,7 @@ def evaluate(
     needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits)
     held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in needs]
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
-    charges = [cache.bytes(rounded) * asked.sequences for cache in held]
+    charges = [cache.bytes(rounded) * asked.sequences * budget.cache_copies for cache in held]
     stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index])
     weights, kv = loads[stage], needs[stage].bytes(asked.context) * asked.sequences
     runtime = terms.runtime + charges[stage] - kv

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from rackfit.memory.domain import LayerGroup, Model
@@ -14,6 +14,8 @@ class Anatomy:
     """A model with its parameters split by role. Build it once per model and pass it around."""
 
     model: Model
+    mixes: dict[str, tuple[tuple[str, float], ...]] = field(default_factory=dict, compare=False)
+    """Bits by role of the GGUF file types that were asked for."""
 
     @cached_property
     def group_roles(self) -> tuple[dict[str, int], ...]:

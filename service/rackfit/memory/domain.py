@@ -171,6 +171,8 @@ class Budget:
     engine: str | None
     version_from: str
     version_to: str | None
+    released: str | None
+    """Date of the earliest version, as precisely as it is known."""
     equation: str
     """share_of_total | share_of_free | all_of_device: what the engine may use."""
     utilization: float
@@ -195,6 +197,8 @@ class Budget:
     window_extra_batches: int | None
     """Batches of tokens that a windowed layer keeps beside its window; None: it keeps every token."""
     state_bits: int
+    cache_copies: int
+    """Copies of the cache at its peak: 2 where it grows by concatenation."""
     embedding_on_host: bool
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]

@@ -8,13 +8,28 @@ divide over EP ranks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Layout, Precision
 from rackfit.memory.elementwise import ceil_div
+from rackfit.memory.gguf import gguf_role_bits
 from rackfit.memory.stages import stage_counts
 
+GGUF_MIX = "ggufmix_"
+"""Start of the ids of llama.cpp file types, which mix types by tensor."""
 REPLICATED = frozenset({"router", "norms", "attention_mla_down", "indexer", "other"})
 """Roles that every tensor-parallel rank holds whole (vLLM: ReplicatedLinear and norm modules)."""
+
+
+def fitted(anatomy: Anatomy, precision: Precision) -> Precision:
+    """Return the layout as it comes out for one model: a GGUF mix gives each role the bits that its tensors get."""
+    if not precision.precision_id.startswith(GGUF_MIX):
+        return precision
+    file_type = precision.precision_id.removeprefix(GGUF_MIX)
+    if file_type not in anatomy.mixes:
+        anatomy.mixes[file_type] = tuple(gguf_role_bits(anatomy.model, file_type).items())
+    return replace(precision, role_bits=anatomy.mixes[file_type])
 
 
 def role_bits(precision: Precision, role: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rackfit.records.base import Count, NonNegative, Part, Positive, PositiveCount, Record, Slug, Text
+from rackfit.records.base import Count, NonNegative, Part, PartialDate, Positive, PositiveCount, Record, Slug, Text
 
 
 class Tier(Part):
@@ -22,6 +22,7 @@ class Budget(Record):
     engine: Text | None = None
     version_from: Text
     version_to: Text | None = None
+    released: PartialDate | None = None
     equation: Literal["share_of_total", "share_of_free", "all_of_device"]
     utilization: Positive
     parallelism: Literal["tensor", "layers"]
@@ -38,6 +39,7 @@ class Budget(Record):
     kv_block_tokens: PositiveCount
     window_extra_batches: Count | None = None
     state_bits: Literal[16, 32]
+    cache_copies: PositiveCount
     embedding_on_host: bool
     tiers: list[Tier]
     small_tier_names: list[Text] = []

@@ -22,6 +22,7 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "engine": record.engine,
                 "version_from": record.version_from,
                 "version_to": record.version_to,
+                "released": record.released,
                 "equation": record.equation,
                 "utilization": float(record.utilization),
                 "parallelism": record.parallelism,
@@ -38,6 +39,7 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "kv_block_tokens": record.kv_block_tokens,
                 "window_extra_batches": record.window_extra_batches,
                 "state_bits": record.state_bits,
+                "cache_copies": record.cache_copies,
                 "embedding_on_host": int(record.embedding_on_host),
                 "tiers": json.dumps(
                     [[tier.min_memory_gib, tier.batched_tokens, tier.max_sequences] for tier in record.tiers]

@@ -17,6 +17,7 @@ from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import engine_total
 from rackfit.memory.domain import Budget, Device, Model
+from rackfit.memory.weights import fitted
 
 Progress = Callable[[str, int, int], None]
 
@@ -89,7 +90,7 @@ def _model_rows(
         if not group.names:
             continue
         budget = context.newest_budget(group.runtime_id)
-        precision = context.precisions[group.precision_id]
+        precision = fitted(anatomy, context.precisions[group.precision_id])
         column = group.column
         total = column.devices_per_node * column.node_count
         layouts = runnable_layouts(anatomy, precision, budget, total, column.devices_per_domain)

@@ -1,0 +1,117 @@
+"""Measured cases as the case format states them: configuration columns apart from what was measured."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rackfit.errors import UsageError
+
+REQUIRED = ("case_id", "kind", "quantity", "value")
+CONFIGURATION = (
+    "model_id", "params_total", "precision_or_quant", "kv_dtype", "gpu", "gpu_count", "tp", "pp", "dp_or_zero",
+    "context_tokens", "batch", "other_config", "engine_and_version",
+)  # fmt: skip
+"""Columns that an estimate may look at. Value and note are not among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case. `settings` are the key=value pairs of other_config; bare remarks in it are left out."""
+
+    case_id: str
+    kind: str
+    quantity: str
+    value: str
+    unit: str
+    confidence: str
+    model: str
+    precision: str
+    kv: str
+    gpu: str
+    gpu_count: int | None
+    tp: int | None
+    pp: int | None
+    dp_or_zero: str
+    context: int | None
+    batch: int | None
+    engine: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+    """What of the row could not be read."""
+
+    def number(self, key: str) -> float | None:
+        """Return a setting as a number, None where it is not there or not one."""
+        try:
+            return float(self.settings[key])
+        except (KeyError, ValueError):
+            return None
+
+
+def _whole(text: str, name: str, problems: list[str]) -> int | None:
+    if not text:
+        return None
+    match = re.fullmatch(r"(\d{1,15})(?:\.0*)?", text)
+    if match is None:
+        problems.append(f"{name} = {text!r}: expected a whole number")
+        return None
+    return int(match[1])
+
+
+def parse_case(row: Mapping[str, str | None]) -> Case:
+    """Return the case of one row. What cannot be read is kept as the case's problem: every row gets an answer."""
+    text = {name: (row.get(name) or "").strip() for name in (*REQUIRED, *CONFIGURATION, "unit", "confidence")}
+    problems = [f"{name} is empty, expected a value" for name in REQUIRED if not text[name]]
+    pairs = (part.split("=", 1) for part in text["other_config"].split(";") if "=" in part)
+    return Case(
+        case_id=text["case_id"],
+        kind=text["kind"],
+        quantity=text["quantity"],
+        value=text["value"],
+        unit=text["unit"],
+        confidence=text["confidence"],
+        model=text["model_id"],
+        precision=text["precision_or_quant"],
+        kv=text["kv_dtype"],
+        gpu=text["gpu"],
+        gpu_count=_whole(text["gpu_count"], "gpu_count", problems),
+        tp=_whole(text["tp"], "tp", problems),
+        pp=_whole(text["pp"], "pp", problems),
+        dp_or_zero=text["dp_or_zero"],
+        context=_whole(text["context_tokens"], "context_tokens", problems),
+        batch=_whole(text["batch"], "batch", problems),
+        engine=text["engine_and_version"],
+        settings={key.strip(): value.strip() for key, value in pairs},
+        problem="; ".join(problems) or None,
+    )
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Return the cases of a CSV file, in its order. Unknown columns are ignored.
+
+    Raises:
+        UsageError: the file is missing or is no CSV of cases.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            reader = csv.DictReader(handle)
+            missing = [name for name in REQUIRED if name not in (reader.fieldnames or [])]
+            if missing:
+                raise UsageError(f"{path.name}: no column {', '.join(missing)}")
+            return [parse_case(row) for row in reader]
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UsageError(f"{path}: expected CSV in UTF-8 ({error})") from error
+
+
+def stored_cases(connection: sqlite3.Connection) -> list[Case]:
+    """Return the measurements of the catalog as cases."""
+    cursor = connection.execute("select * from measurements order by case_id")
+    names = [column[0] for column in cursor.description]
+    rows: Iterable[dict[str, object]] = (dict(zip(names, row, strict=True)) for row in cursor)
+    return [parse_case({name: None if value is None else str(value) for name, value in row.items()}) for row in rows]

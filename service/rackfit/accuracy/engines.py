@@ -1,0 +1,113 @@
+"""From what a source prints about its engine to the engine's rules of that version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rackfit.memory.domain import Budget
+
+STACKS = (
+    ("nim 24.05 trt-llm", "vllm"),
+    ("trt-llm", "vllm"),
+    ("tensorrt", "vllm"),
+    ("vllm", "vllm"),
+    ("sglang", "sglang"),
+    ("llama", "llama.cpp"),
+    ("ggml", "llama.cpp"),
+    ("lm studio", "llama.cpp"),
+    ("transformers", "transformers"),
+    ("accelerate", "transformers"),
+    ("autoawq", "transformers"),
+    ("litgpt", "transformers"),
+    ("exllama", "transformers"),
+    ("gpt-fast", "transformers"),
+    ("docs.mistral", "transformers"),
+)
+"""Word in the engine's name -> engine whose rules are nearest. Eager PyTorch stacks hold weights, cache and little
+more; an engine without rules of its own that reserves a share of the card is read as vLLM, and the estimate says so."""
+OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers")
+DEFAULT = "vllm"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The rules that a case falls under, and what had to be assumed to find them."""
+
+    budget: Budget
+    assumed: tuple[str, ...]
+
+
+def version_key(text: str) -> tuple[int, ...]:
+    """Return a version as numbers that compare.
+
+    >>> version_key("0.10.2") > version_key("0.9.2")
+    True
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
+
+
+def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str | None) -> Engine:
+    """Return the rules for an engine as a source prints it.
+
+    Args:
+        text: for example `vLLM 0.11.0 V1`, `llama.cpp (May 2024)`, `transformers 4.51.3, torch 2.6.0`, or empty.
+        budgets: all budgets.
+        gguf: whether the weights are a GGUF file, which decides where the engine is not stated.
+        vendor: vendor of the device, likewise.
+    """
+    said = text.casefold()
+    runtime = next((runtime for word, runtime in STACKS if word in said), None)
+    assumed: list[str] = []
+    if runtime is None:
+        runtime = "llama.cpp" if gguf or vendor == "Apple" else DEFAULT
+        assumed.append(f"engine: {runtime} assumed")
+    elif not any(name in said for name in OWN_RULES):
+        assumed.append(f"engine: rules of {runtime} used for {text}")
+    known = [budget for budget in budgets if budget.runtime_id == runtime]
+    if runtime == "llama.cpp":
+        return Engine(_llama(said, known), tuple(assumed))
+    if runtime == "transformers":
+        legacy = "torch 2.0" in said
+        return Engine(next(one for one in known if (one.cache_copies > 1) == legacy), tuple(assumed))
+    budget = _by_version(said, known) or _by_date(said, known)
+    if budget is None:
+        budget = next(one for one in known if one.version_to is None)
+        assumed.append(f"version: the newest rules of {runtime} assumed")
+    return Engine(budget, tuple(assumed))
+
+
+def _llama(said: str, known: list[Budget]) -> Budget:
+    """Return the rules of the server for builds of 2026 and Ollama 0.30, of the library for older ones."""
+    newer = re.search(r"ollama 0\.(3\d|[4-9]\d)|2026", said) is not None
+    return next(budget for budget in known if (budget.version_to is None) == newer)
+
+
+def _by_version(said: str, known: list[Budget]) -> Budget | None:
+    match = re.search(r"(?<![\d-])v?(0\.\d+(?:\.\d+)?)", said)
+    if match is None or "0.1.dev" in said:
+        return None
+    version = version_key(match[1])
+    asks_v0 = bool(re.search(r"\bv0\b", said)) or version < (0, 8)
+    matching = [
+        budget
+        for budget in known
+        if version_key(budget.version_from)[: len(version)] <= version
+        and (budget.version_to is None or version <= (*version_key(budget.version_to), 99))
+        and (budget.engine is None or (budget.engine == "V0") == asks_v0)
+    ]
+    if not matching:
+        older = [budget for budget in known if version_key(budget.version_from) <= (*version, 99)]
+        matching = [budget for budget in older if budget.engine != "V0"] or older or known
+    return max(matching, key=lambda budget: version_key(budget.version_from))
+
+
+def _by_date(said: str, known: list[Budget]) -> Budget | None:
+    match = re.search(r"(20\d\d)(?:-(\d\d))?(?:-(\d\d))?", said)
+    if match is None:
+        return None
+    date = "-".join(part for part in match.groups() if part)
+    dated = [
+        budget for budget in known if budget.released and budget.engine != "V0" and budget.released[: len(date)] <= date
+    ]
+    return max(dated, key=lambda budget: version_key(budget.version_from)) if dated else None

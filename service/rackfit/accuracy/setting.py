@@ -1,0 +1,211 @@
+"""A case turned into records and numbers: model, precision, engine, device, layout. Its value is never looked at."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from rackfit.accuracy.cases import Case
+from rackfit.accuracy.engines import Engine, find_engine
+from rackfit.ask.question import Machine, Subject, find_machines, find_model
+from rackfit.catalog.context import Context
+from rackfit.errors import UnsupportedError
+from rackfit.fit.cell import Cell, Question, evaluate
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.budget import GIB, Knobs, engine_total
+from rackfit.memory.domain import Budget, Device, Layout, Precision
+from rackfit.memory.layouts import candidates, refusal
+from rackfit.memory.precision_names import parse_kv, parse_precision
+from rackfit.memory.weights import fitted
+
+STATED_CONTEXT = 8192
+"""Tokens assumed where a statement of fit names none: the default of every Rackfit answer."""
+AS_SHIPPED = "(see source)"
+
+
+@dataclass(frozen=True)
+class CaseSetting:
+    """Everything of a case that an estimate needs."""
+
+    case: Case
+    context: Context
+    subject: Subject | None
+    precision: Precision | None
+    kv_id: str
+    kv_bits: float
+    engine: Engine
+    machine: Machine | None
+    assumed: tuple[str, ...]
+    connection: sqlite3.Connection
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """The model.
+
+        Raises:
+            UnsupportedError: the case names none.
+        """
+        if self.subject is None:
+            raise UnsupportedError("the case names no model")
+        return self.subject.anatomy
+
+    @property
+    def layout_precision(self) -> Precision:
+        """The weight layout.
+
+        Raises:
+            UnsupportedError: neither the case nor the checkpoint says one.
+        """
+        if self.precision is None:
+            raise UnsupportedError("precision: neither the case nor the checkpoint's record says one")
+        return fitted(self.anatomy, self.precision)
+
+    @property
+    def device(self) -> Device:
+        """The device.
+
+        Raises:
+            UnsupportedError: the case names none.
+        """
+        if self.machine is None:
+            raise UnsupportedError("the case names no device")
+        return self.machine.device
+
+    @property
+    def budget(self) -> Budget:
+        """The engine's rules."""
+        return self.engine.budget
+
+    @property
+    def count(self) -> int:
+        """Devices of the case."""
+        stated = self.case.gpu_count or 0
+        found = self.machine.count if self.machine else 1
+        product = (self.case.tp or 1) * (self.case.pp or 1)
+        return max(stated, found, product)
+
+    def total(self) -> float:
+        """Return the bytes that the engine sees on one device: a figure in the device's name first."""
+        if self.machine is not None and self.machine.usable_gib is not None:
+            return self.machine.usable_gib * GIB
+        device = self.device
+        return float(engine_total(device.memory_bytes, device.vendor, device.unified))
+
+    def knobs(self) -> Knobs:
+        """Return the settings that the case states."""
+        share = self.case.number("gpu_memory_utilization") or self.case.number("mem_fraction_static")
+        tokens, sequences = self.case.number("max_num_batched_tokens"), self.case.number("max_num_seqs")
+        if self.case.settings.get("chunked_prefill") == "on" and tokens is None:
+            tokens = 2048.0
+        eager = self.case.settings.get("enforce_eager") == "true" or self.case.settings.get("cuda_graphs") == "off"
+        return Knobs(
+            utilization=share if share and share <= 1 else None,
+            batched_tokens=int(tokens) if tokens else None,
+            max_sequences=int(sequences) if sequences else None,
+            eager=eager,
+        )
+
+    def question(self, context: int | None = None) -> Question:
+        """Return what the case asks: its context and batch, or what is assumed where it says nothing."""
+        limit = self.subject.max_context if self.subject else None
+        tokens = context or self.case.context or min(STATED_CONTEXT, limit or STATED_CONTEXT)
+        return Question(tokens, self.case.batch or 1, self.kv_bits, self.knobs())
+
+    def layout(self) -> Layout:
+        """Return the layout of the case: as stated, else the first that can run over its devices.
+
+        Raises:
+            UnsupportedError: the stated layout cannot run, with the reason.
+        """
+        case, anatomy, precision = self.case, self.anatomy, self.layout_precision
+        if case.tp or case.pp:
+            stated = Layout(tp=case.tp or 1, pp=case.pp or 1)
+            if case.tp is None and stated.devices < self.count and self.count % stated.pp == 0:
+                stated = Layout(tp=self.count // stated.pp, pp=stated.pp)
+            if self.budget.parallelism == "layers" and stated.tp > 1:
+                return Layout(pp=stated.devices)
+            reason = refusal(anatomy, precision, stated, self.budget)
+            if reason and anatomy.has_experts:
+                expert = Layout(tp=stated.tp, pp=stated.pp, ep=stated.tp)
+                if refusal(anatomy, precision, expert, self.budget) is None:
+                    return expert
+            if reason:
+                raise UnsupportedError(reason)
+            return stated
+        for layout in candidates(anatomy, self.count, self.count, self.budget):
+            if refusal(anatomy, precision, layout, self.budget) is None:
+                return layout
+        raise UnsupportedError(f"no layout over {self.count} devices can run")
+
+    def cell(self, context: int | None = None) -> Cell:
+        """Return the bytes per device on the binding stage."""
+        return evaluate(
+            self.anatomy, self.layout_precision, self.budget, self.layout(), self.device, self.question(context),
+            self.total(), self.device.memory_spread,
+        )  # fmt: skip
+
+
+def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> CaseSetting:
+    """Return the setting of a case.
+
+    Raises:
+        RackfitError: a name of the case that resolves to nothing, with the name.
+    """
+    assumed: list[str] = []
+    subject = find_model(connection, case.model) if case.model else None
+    machine = _machine(connection, case, assumed)
+    precision = _precision(context, case, subject, assumed)
+    kv_id, kv_bits = _cache(context, case, assumed)
+    gguf = precision is not None and precision.family == "gguf"
+    engine = find_engine(case.engine, context.budgets, gguf, machine.device.vendor if machine else None)
+    return CaseSetting(
+        case, context, subject, precision, kv_id, kv_bits, engine, machine, (*assumed, *engine.assumed), connection
+    )
+
+
+def _machine(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Machine | None:
+    if not case.gpu or case.gpu.casefold() in ("any", "not stated"):
+        return None
+    machines = find_machines(connection, case.gpu)
+    if len(machines) > 1:
+        assumed.append(f"device: {machines[0].device.accelerator_id} taken for the class {case.gpu!r}")
+    return machines[0]
+
+
+def _precision(context: Context, case: Case, subject: Subject | None, assumed: list[str]) -> Precision | None:
+    said = case.precision
+    if said and said != AS_SHIPPED:
+        parsed = parse_precision(said)
+        if parsed.weight_id is None or parsed.weight_id not in context.precisions:
+            raise UnsupportedError(f"precision {said!r} is not known")
+        own = subject.precision_id if subject else None
+        if own in context.precisions and _same_width(context, str(own), parsed.weight_id) and parsed.note:
+            return context.precisions[str(own)]
+        if parsed.note:
+            assumed.append(f"precision: {parsed.note}")
+        return context.precisions[parsed.weight_id]
+    if subject is None:
+        return None
+    if subject.precision_id in context.precisions:
+        return context.precisions[str(subject.precision_id)]
+    assumed.append("precision: 16 bits assumed")
+    return context.precisions["bf16"]
+
+
+def _same_width(context: Context, own: str, said: str) -> bool:
+    """Return whether a loose name (`FP8`, `MXFP4`) may mean the checkpoint's own layout."""
+    first, second = context.precisions[own], context.precisions[said]
+    return first.family == second.family
+
+
+def _cache(context: Context, case: Case, assumed: list[str]) -> tuple[str, float]:
+    parsed = parse_kv(case.kv) if case.kv else None
+    if parsed is not None and parsed.weight_id in context.kv_bits:
+        return str(parsed.weight_id), context.kv_bits[str(parsed.weight_id)]
+    if parsed is not None:
+        raise UnsupportedError(f"cache format {case.kv!r} is not known")
+    assumed.append("KV cache: 16 bits assumed")
+    return "kv_bf16", 16.0
+
+
+__all__ = ["CaseSetting", "setting_of"]
