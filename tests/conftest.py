@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rackfit.catalog.build import build
+from rackfit.assemble import build
 from rackfit.catalog.connect import open_catalog
 from rackfit.paths import packaged
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rackfit.ask.lists import what_runs as what_runs
     from rackfit.ask.lists import where_it_runs as where_it_runs
     from rackfit.ask.question import FitQuestion as FitQuestion
-    from rackfit.catalog.build import build as build
+    from rackfit.assemble import build as build
     from rackfit.catalog.connect import open_catalog as open_catalog
     from rackfit.catalog.resolve import resolve as resolve
     from rackfit.errors import RackfitError as RackfitError
@@ -33,7 +33,7 @@ __version__ = "2026.11.0"
 _HOMES = {
     "FitQuestion": "rackfit.ask.question",
     "RackfitError": "rackfit.errors",
-    "build": "rackfit.catalog.build",
+    "build": "rackfit.assemble",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
     "fit_one": "rackfit.ask.fit",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rackfit.catalog.checks import broken_checks
-from rackfit.catalog.compute import COMPUTE, Progress
+from rackfit.catalog.compute import COMPUTE, Progress, Step
 from rackfit.catalog.connect import check_sqlite
 from rackfit.catalog.loading import defer_indexes, load
 from rackfit.catalog.migrate import migrate, stamp
@@ -47,10 +47,17 @@ def _quiet(stage: str, done: int, total: int) -> None:
     """Report no progress."""
 
 
-def build(target: Path, folders: list[Path], progress: Progress = _quiet, must_exist: bool = True) -> BuildReport:
+def build(
+    target: Path,
+    folders: list[Path],
+    progress: Progress = _quiet,
+    must_exist: bool = True,
+    steps: tuple[Step, ...] = COMPUTE,
+) -> BuildReport:
     """Build the catalog from data folders (later ones are overlays) and put it in the target's place.
 
-    `must_exist=False` leaves out the list of rows that a published catalog has: for catalogs of other data.
+    `must_exist=False` leaves out the list of rows that a published catalog has: for catalogs of other data. `steps`
+    compute what follows from the facts, in order.
 
     Raises:
         BadRecordsError: every problem in the files.
@@ -64,21 +71,28 @@ def build(target: Path, folders: list[Path], progress: Progress = _quiet, must_e
     _newest_release(library)
     with _temporary(target) as (work, ready):
         try:
-            return _build(library, target, work, ready, progress, must_exist, began)
+            return _build(library, target, work, ready, progress, must_exist, began, steps)
         except (sqlite3.Error, OSError) as error:
             kept = "the old catalog is unchanged" if target.exists() else "nothing was built"
             raise CatalogError(f"cannot write {target} ({error}): {kept}") from error
 
 
 def _build(
-    library: Library, target: Path, work: Path, ready: Path, progress: Progress, must_exist: bool, began: float
+    library: Library,
+    target: Path,
+    work: Path,
+    ready: Path,
+    progress: Progress,
+    must_exist: bool,
+    began: float,
+    steps: tuple[Step, ...],
 ) -> BuildReport:
     version, date = _newest_release(library)
     connection = _scratch(work)
     try:
         migrate(connection)
         stamp(connection, f"{date} 00:00:00+00:00")
-        tables = _fill(connection, library, progress)
+        tables = _fill(connection, library, progress, steps)
         _finish(connection, ready, progress)
     finally:
         connection.close()
@@ -86,6 +100,7 @@ def _build(
     _durable(ready)
     size = ready.stat().st_size
     os.replace(ready, target)
+    _durable_folder(target.parent)
     return BuildReport(target, version, digest, tables, size, time.monotonic() - began)
 
 
@@ -113,7 +128,9 @@ def _scratch(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _fill(connection: sqlite3.Connection, library: Library, progress: Progress) -> dict[str, int]:
+def _fill(
+    connection: sqlite3.Connection, library: Library, progress: Progress, steps: tuple[Step, ...]
+) -> dict[str, int]:
     """Load the facts, compute the rest, index both; return the number of rows per table."""
     connection.execute("begin")
     indexes = defer_indexes(connection)
@@ -127,7 +144,7 @@ def _fill(connection: sqlite3.Connection, library: Library, progress: Progress) 
     late = [sql for table, sql in indexes if table not in filled]
     for sql in early:
         connection.execute(sql)
-    for step in COMPUTE:
+    for step in steps:
         step(connection, progress)
     for done, sql in enumerate(late):
         progress("index", done, len(late))
@@ -190,6 +207,16 @@ def _durable(path: Path) -> None:
     """Make sure that the file is on the disk before it gets the catalog's name."""
     with path.open("rb+") as handle:
         os.fsync(handle.fileno())
+
+
+def _durable_folder(folder: Path) -> None:
+    """Make sure that the new name is on the disk, where folders can be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _alive(pid: int) -> bool:

@@ -11,7 +11,6 @@ Progress = Callable[[str, int, int], None]
 Step = Callable[[sqlite3.Connection, Progress], None]
 
 
-
 def _configurations(connection: sqlite3.Connection, progress: Progress) -> None:
     from rackfit.catalog.steps import configurations
 
@@ -24,5 +23,11 @@ def _inference(connection: sqlite3.Connection, progress: Progress) -> None:
     inference.compute(connection, progress)
 
 
-COMPUTE: tuple[Step, ...] = (_configurations, _inference)
+def _best(connection: sqlite3.Connection, progress: Progress) -> None:
+    from rackfit.catalog.steps import best
+
+    best.compute(connection, progress)
+
+
+COMPUTE: tuple[Step, ...] = (_configurations, _inference, _best)
 """Each step reads fact tables, writes its computed tables, and reports its progress."""

@@ -31,7 +31,7 @@ def build(overlays: tuple[Path, ...], data: Path | None, quiet: bool, catalog: P
 
 def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: bool) -> Path:
     """Build and say on stderr what was built."""
-    from rackfit.catalog.build import build as build_catalog
+    from rackfit.assemble import build as build_catalog
     from rackfit.cli.progress import ProgressBar
     from rackfit.paths import packaged
 
