@@ -204,7 +204,7 @@ def tensors(model: Model) -> Iterator[Tensor]:
 
 def _outer_part(model: Model, rest: int) -> str:
     """Return what lies outside the layers beside embedding and head: norms, position tables, or a shared block."""
-    if rest > OUTER_SHARE * model.params_text:
+    if rest > OUTER_SHARE * model.params_text or model.per_layer_embedding_dim:
         return "outer"
     return "vector" if rest <= OUTER_NORM_WIDTHS * model.d_model else "positions"
 
@@ -290,4 +290,4 @@ def _remainder(model: Model, group: LayerGroup, layer: int, found: list[Tensor])
     if rest <= max(VECTOR_SHARE * group.params, 16 * model.d_model):
         yield Tensor("vector", rest, rest, layer)
     else:
-        yield Tensor("matrix", rest, _row(model), layer)
+        yield Tensor("outer" if model.per_layer_embedding_dim else "matrix", rest, _row(model), layer)
