@@ -2,6 +2,7 @@
 
     python docs/generate.py            write them
     python docs/generate.py --check    fail if one is out of date, naming this command
+    python docs/generate.py --templates       write the templates of records into data/README.md
     python docs/generate.py --test-command    print the README's command that passes the tests
 
 Generated: docs/cli.md (help of every command), docs/data-dictionary.md (tables and columns). The accuracy table of
@@ -10,10 +11,15 @@ the README is filled from a catalog: python docs/generate.py --accuracy [CATALOG
 
 from __future__ import annotations
 
+import inspect
 import re
 import sqlite3
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -21,19 +27,46 @@ REPAIR = "python docs/generate.py"
 
 
 def cli_reference() -> str:
-    """Return the help of every command."""
+    """Return every command with its text, examples and options."""
     import click
 
     from rackfit.cli.app import COMMANDS, cli
 
-    lines = ["# Commands", "", f"Written by `{REPAIR}` from the commands' own help. Do not edit.", ""]
-    for name in ("", *COMMANDS):
-        command: click.Command = cli if not name else cli.get_command(click.Context(cli), name)  # type: ignore[assignment]
-        parent = click.Context(cli, info_name="rackfit", max_content_width=100, terminal_width=100)
-        context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
-        shown = parent if not name else context
-        lines += [f"## rackfit {name}".rstrip(), "", "```", command.get_help(shown), "```", ""]
-    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))
+    lines = ["# Commands", "", f"Written by `{REPAIR}` from the commands themselves. Do not edit.", ""]
+    context = click.Context(cli, info_name="rackfit")
+    lines += _explained(cli.help or "")
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        arguments = [item.make_metavar(context) for item in command.params if isinstance(item, click.Argument)]
+        lines += [f"## rackfit {name}", "", f"`{' '.join(['rackfit', name, *arguments, '[OPTIONS]'])}`", ""]
+        lines += _explained(command.help or "")
+        lines += ["| option | meaning |", "|---|---|"]
+        for option in command.params:
+            if isinstance(option, click.Option):
+                lines.append(_option_row(option, context))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _explained(text: str) -> list[str]:
+    """Turn a command's text into Markdown: paragraphs, and its examples as code."""
+    lines: list[str] = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        block = paragraph.startswith("\b")
+        body = paragraph.removeprefix("\b").strip("\n")
+        lines += ["```sh", body, "```", ""] if block else [body, ""]
+    return lines
+
+
+def _option_row(option: click.Option, context: click.Context) -> str:
+    names = ", ".join(f"`{name}`" for name in option.opts)
+    kind = option.type.name
+    value = option.metavar or {"integer range": "N", "float range": "NUMBER"}.get(kind) or option.make_metavar(context)
+    value = "" if option.is_flag else f" {value}"
+    default = f" Default: {option.default}." if option.show_default and option.default is not None else ""
+    meaning = " ".join((option.help or "").split()).replace("|", "\\|")
+    return f"| {names}{value.replace('|', ' or ')} | {meaning}{'.' if meaning and default else ''}{default} |"
 
 
 def data_dictionary() -> str:
@@ -46,9 +79,9 @@ def data_dictionary() -> str:
     entries = guide()
     lines = ["# Data dictionary", "", f"Written by `{REPAIR}` from the schema and the field guide. Do not edit.", ""]
     relations = connection.execute(
-        "select name, type from sqlite_master where type in ('table', 'view') and name not like '\\_sqlite%' escape '\\'"
-        " and name not like 'sqlite\\_%' escape '\\' order by name"
+        "select name, type from sqlite_master where type in ('table', 'view') order by name"
     ).fetchall()
+    relations = [(name, kind) for name, kind in relations if not name.startswith(("sqlite_", "_sqlite"))]
     for table, kind in relations:
         about = entries.get(f"{table}.")
         lines += [f"## {table}" + (" (view)" if kind == "view" else ""), ""]
@@ -77,12 +110,23 @@ def test_command() -> str:
     return lines[0]
 
 
+def write_templates() -> None:
+    """Put the templates between their marks in data/README.md."""
+    from templates import templates
+
+    readme = ROOT / "data" / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    head, _, rest = text.partition("<!-- templates -->\n")
+    tail = rest.partition("<!-- /templates -->")[2]
+    readme.write_text(f"{head}<!-- templates -->\n{templates()}<!-- /templates -->{tail}", encoding="utf-8")
+
+
 _ACCURACY = re.compile(r"(<!-- accuracy -->\n).*?(<!-- /accuracy -->)", re.DOTALL)
 
 
 def accuracy_table(catalog: Path) -> str:
     """Return the accuracy of a catalog's estimates as a table."""
-    from rackfit.accuracy import score
+    from rackfit.accuracy.score import score
     from rackfit.catalog.connect import open_catalog
 
     report = score(open_catalog(catalog), None).as_json()
@@ -115,6 +159,9 @@ def main(arguments: list[str]) -> int:
         from rackfit.paths import default_catalog
 
         write_accuracy(Path(arguments[1]) if len(arguments) > 1 else default_catalog())
+        return 0
+    if arguments[:1] == ["--templates"]:
+        write_templates()
         return 0
     stale = []
     for name, make in GENERATED.items():

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rackfit.accuracy import score as score
+    from rackfit.accuracy.score import score as score
     from rackfit.ask.facts import hardware as hardware
     from rackfit.ask.facts import models as models
     from rackfit.ask.facts import show as show
@@ -41,7 +41,7 @@ _HOMES = {
     "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
     "resolve": "rackfit.catalog.resolve",
-    "score": "rackfit.accuracy",
+    "score": "rackfit.accuracy.score",
     "show": "rackfit.ask.facts",
     "what_runs": "rackfit.ask.lists",
     "where_it_runs": "rackfit.ask.lists",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,7 +26,7 @@ def accuracy(cases: Path | None, csv_file: Path | None, as_json: bool, catalog: 
     rackfit accuracy
     rackfit accuracy --cases my-cases.csv --csv rows.csv
     """
-    from rackfit.accuracy import score
+    from rackfit.accuracy.score import score
 
     if cases is not None and not cases.is_file():
         raise click.BadParameter(f"{cases} is not a file", param_hint="--cases")
@@ -35,6 +37,19 @@ def accuracy(cases: Path | None, csv_file: Path | None, as_json: bool, catalog: 
     if as_json:
         show_json(report.as_json())
         return
-    for title, rows in report.tables():
+    for title, groups in (("by kind", report.groups("kind")), ("by quantity", report.groups("quantity"))):
         click.echo(f"\n{title}", color=False)
-        show_table(rows)
+        show_table([_shown(name, group) for name, group in groups.items()])
+    fits = report.fits()
+    click.echo(
+        f"\nsaid it fits: {fits['true_fit']} right, {fits['false_fit']} wrong; "
+        f"said no: {fits['true_no']} right, {fits['false_no']} wrong",
+        color=False,
+    )
+    if (coverage := report.coverage()) is not None:
+        click.echo(f"measured values inside the range given: {coverage:.0%}", color=False)
+
+
+def _shown(name: str, group: Mapping[str, Any]) -> dict[str, Any]:
+    errors = {key: "" if group[key] is None else f"{group[key]:.1%}" for key in ("median", "p90", "max")}
+    return {"": name, **{key: group[key] for key in ("cases", "resolved", "refused")}, **errors}
