@@ -8,6 +8,7 @@ answer: this one lists every default that it had to use.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rackfit.errors import UsageError
@@ -16,6 +17,7 @@ NOMINAL_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0
 """Nominal bytes per parameter; formats below 8 bits add scales, see `precisions.effective_bits`."""
 ADAM_STATE_BYTES = 16
 """bf16 weights 2 + bf16 gradients 2 + fp32 master 4 + momentum 4 + variance 4 (ZeRO, section 3.1)."""
+WEIGHTS_ONLY = "weights only, not a layout"
 DEFAULTS = {"kv_cache_tokens": 4096, "n_layers": 32, "n_kv_heads": 8, "d_head": 128, "batch_size": 1}
 
 
@@ -61,7 +63,7 @@ def estimate_vram(
         "batch_size": batch_size,
     }
     for name, value in {"num_params_billions": num_params_billions, **given}.items():
-        if value is not None and value <= 0:
+        if value is not None and not 0 < value < math.inf:
             raise UsageError(f"{name} = {value}: expected a positive number")
     weights = num_params_billions * 1e9 * NOMINAL_BYTES[precision] / 1e9
     if mode == "training":
@@ -78,3 +80,29 @@ def estimate_vram(
     if precision in ("int8", "int4", "nf4", "fp4", "fp8"):
         assumed["scales"] = "none: nominal bits, real files are a little larger"
     return {"weights": weights, "kv_cache": cache, "total_approx": weights + cache, "assumed": assumed}
+
+
+def weights_only_count(params_billions: float, precision: str = "bf16", device_gb: float = 80) -> dict[str, Any]:
+    """Return how many devices of so many decimal gigabytes the weights alone would fill: a pooled sum, no layout.
+
+    Memory of devices does not add up: no tensor may cross a device's end, every device needs cache and workspace, and
+    only some counts are degrees of parallelism. The remark that says so is part of the result.
+
+    Args:
+        params_billions: parameters in units of 10^9.
+        precision: one of NOMINAL_BYTES.
+        device_gb: memory of one device, 10^9 bytes.
+
+    Returns:
+        `weights` (gigabytes), `devices`, and `remark`.
+
+    Raises:
+        UsageError: an unknown precision, or a number that is not positive and finite.
+
+    >>> weights_only_count(405)["devices"]
+    11
+    """
+    if not 0 < device_gb < float("inf"):
+        raise UsageError(f"device_gb = {device_gb}: expected a positive number")
+    weights = estimate_vram(params_billions, precision)["weights"]
+    return {"weights": weights, "devices": math.ceil(weights / device_gb), "remark": WEIGHTS_ONLY}
