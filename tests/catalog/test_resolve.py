@@ -27,6 +27,7 @@ from rackfit.errors import AmbiguousNameError, UnknownNameError
         ("model", "meta-llama/Llama-3.1-8B-Instruct", "meta-llama/llama-3.1-8b"),
         ("precision", "bf16", "bf16"),
         ("precision", "Q4_K_M", "ggufmix_q4_k_m"),
+        ("precision", "GGUF Q4_K_M", "ggufmix_q4_k_m"),
     ],
 )
 def test_names(connection: sqlite3.Connection, kind: str, name: str, expected: str) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,8 +210,8 @@ def _durable(path: Path) -> None:
 
 
 def _durable_folder(folder: Path) -> None:
-    """Make sure that the new name is on the disk, where folders can be opened."""
-    if os.name == "posix":
+    """Put the new name on the disk too, where a folder can be opened; the catalog is in place either way."""
+    with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -118,11 +118,17 @@ def _shortened(connection: sqlite3.Connection, kind: str, key: str) -> Resolved 
         return _joined(found, _checkpoint(connection, _rows(connection, _TAIL, "checkpoint", key)))
     if kind == "checkpoint":
         return _resolved(kind, _rows(connection, _TAIL, kind, key))
+    container, _, rest = key.partition(" ")
+    if kind == "precision" and container in CONTAINERS and rest:
+        return _resolved(kind, _rows(connection, _EXACT, kind, rest))
     return None
 
 
 def _checkpoint(connection: sqlite3.Connection, rows: list[tuple[str, str, int]]) -> Resolved | None:
-    """Turn checkpoints into their architectures; one checkpoint also gives its own precision."""
+    """Turn checkpoints into their architectures; checkpoints of one precision also give that.
+
+    A name of several checkpoints of one architecture is no class: they have the same bytes.
+    """
     if not rows:
         return None
     targets = tuple(dict.fromkeys(row[0] for row in rows))
@@ -133,9 +139,15 @@ def _checkpoint(connection: sqlite3.Connection, rows: list[tuple[str, str, int]]
         targets,
     ).fetchall()
     models = tuple(dict.fromkeys(fact[0] for fact in facts))
-    single = len(facts) == 1
-    found = Resolved("model", models, len(models) > 1 or bool(rows[0][2]), rows[0][1])
-    return replace(found, checkpoint_id=facts[0][2], precision_id=facts[0][1]) if single else found
+    precisions = {fact[1] for fact in facts}
+    return Resolved(
+        "model",
+        models,
+        is_class=len(models) > 1,
+        alias=rows[0][1],
+        checkpoint_id=facts[0][2] if len(facts) == 1 else None,
+        precision_id=facts[0][1] if len(precisions) == 1 else None,
+    )
 
 
 def _joined(model: Resolved | None, checkpoint: Resolved | None) -> Resolved | None:

@@ -129,7 +129,8 @@ def read_library(folders: list[Path], check: bool = True) -> Library:
     """
     from rackfit.records.rules import broken_rules
 
-    library, problems = Library(), []  # type: ignore[var-annotated]
+    library = Library()
+    problems: list[Problem] = []
     for index, folder in enumerate(folders):
         origin = "release" if index == 0 else "local"
         if not folder.is_dir():

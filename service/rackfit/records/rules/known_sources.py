@@ -50,6 +50,6 @@ def check(library: Library) -> Iterator[Problem]:
     folders = {kind.name: kind.folder for kind in CSV_KINDS}
     for kind, rows in library.rows.items():
         for row in rows:
-            key = getattr(row, "source", None)
-            if key is not None and key not in library.sources:
-                yield Problem(f"{folders[kind]}/{row.file}.csv", "source", key, "a key of data/sources")
+            stated: str | None = getattr(row, "source", None)
+            if stated is not None and stated not in library.sources:
+                yield Problem(f"{folders[kind]}/{row.file}.csv", "source", stated, "a key of data/sources")
