@@ -87,6 +87,7 @@ def as_metadata() -> dict[str, dict[str, Any]]:
             "title": query.title,
             "description_html": query.description_html,
             "params": list(query.parameters),
+            "hide_sql": True,
         }
         for slug, query in read().items()
     }

@@ -48,6 +48,15 @@ BOOLEANS = frozenset(
         "cross_attention", "shared_block", "inside_text", "published_is_input", "activation_checkpointing",
     }
 )  # fmt: skip
+COUNTS = frozenset(
+    {
+        "params_total", "params_active", "params_text", "published_params", "computed_params", "non_layer_params",
+        "tower_params", "mtp_params", "params_per_layer", "params", "max_context", "max_sequences_8k",
+        "max_sequences_32k", "max_sequences_128k", "least_max_context", "facts", "context", "max_sequences",
+    }
+)  # fmt: skip
+"""Counts long enough to need their thousands apart."""
+
 GIB = 2**30
 URL_SHOWN = 60
 EMPTY = Markup('<span class="rf-empty" title="no value on record">\u2014</span>')
@@ -55,12 +64,12 @@ EMPTY = Markup('<span class="rf-empty" title="no value on record">\u2014</span>'
 KEY_TABLES = {"key": "table_name"}
 
 
-def verdict(value: str, text: str = "") -> Markup:
+def verdict(value: str, text: str = "", note: str = "") -> Markup:
     """Return a verdict with its word, sign and colour."""
     sign, title = VERDICTS[value]
     shown = text or value.replace("_", " ")
     return Markup('<span class="rf-verdict rf-{}" title="{}"><span aria-hidden="true">{}</span> {}</span>').format(
-        value, title, sign, shown
+        value, note or title, sign, shown
     )
 
 
@@ -106,6 +115,8 @@ def cell(value: Any, column: str, table: str | None, database: str, urls: Any) -
         return Markup('<span class="rf-boolean">{}</span>').format("yes" if value else "no")
     if is_size(column):
         return size(value)
+    if column in COUNTS and isinstance(value, int) and abs(value) >= 10_000:
+        return Markup('<span class="rf-number">{:,}</span>').format(value)
     if column == "offer_id" and table != "offers":
         return Markup('<a href="{}">{}</a>').format(row_link(urls, database, "offers", value), value)
     return None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+from datasette.database import QueryInterrupted
+
 from rackfit.errors import CatalogError
 from rackfit.publish import named_queries, render
-from rackfit.publish.metadata import DESCRIPTION
 from rackfit.publish.pages.common import open_database
 from rackfit.publish.pages.status import summary
 from rackfit.publish.settings import is_catalog
@@ -32,7 +33,7 @@ CONFIGURATIONS = (
     ("1x-nvidia-rtx-4060-ti-16gb", "RTX 4060 Ti 16 GB"),
     ("1x-nvidia-rtx-4090", "RTX 4090"),
     ("1x-nvidia-rtx-5090", "RTX 5090"),
-    ("1x-apple-m4-max-128gb", "M4 Max 128 GB"),
+    ("1x-apple-m4-max-40c", "M4 Max 128 GB"),
     ("1x-nvidia-gb10", "DGX Spark"),
     ("1x-nvidia-l40s", "L40S"),
     ("1x-nvidia-h100-sxm5-80gb", "H100 80 GB"),
@@ -59,30 +60,34 @@ COUNTED = (
     ("measurements", "measurements"), ("configurations", "shapes"), ("sources", "sources"),
 )  # fmt: skip
 
+ORDER = ("no", "tight", "fits")
+
 MATRIX = """
-select fits.model_id, fits.configuration_id, fits.precision_id, fits.verdict, fits.margin_bytes,
-    precisions.effective_bits
-from inference_fits as fits join precisions using (precision_id)
-where +fits.model_id in ({models}) and fits.configuration_id in ({configurations})
+select fit_models.model_id, configurations.configuration_id, cells.verdict, precisions.effective_bits,
+    precisions.precision_id, models.native_precision_id = precisions.precision_id as is_native
+from configurations
+cross join inference_cells as cells on cells.configuration_key = configurations.configuration_key
+join fit_models on fit_models.model_key = cells.model_key
+join models on models.model_id = fit_models.model_id
+join fit_precisions on fit_precisions.precision_key = cells.precision_key
+join precisions on precisions.precision_id = fit_precisions.precision_id
+where configurations.configuration_id in ({configurations}) and +fit_models.model_id in ({models})
 """
-"""The plus keeps SQLite on the index by configuration: few shapes, each with a row per model and format."""
+"""`inference_fits`, with the order of joins fixed: through the view SQLite may read every cell."""
 
 
 def width(bits: float) -> str:
-    """Return a format's width as people say it: `16-bit`, `8-bit`, `4-bit`."""
-    return "16-bit" if bits > 10 else "8-bit" if bits > 6 else f"{round(bits)}-bit"
+    """Return a format's width as people say it; Q4_K_M is a 4-bit format of 4.8 effective bits."""
+    return "16-bit" if bits > 10 else "8-bit" if bits > 6 else "4-bit" if bits > 3.5 else f"{round(bits)}-bit"
 
 
 def _best(rows: list[Any]) -> dict[tuple[str, str], Any]:
-    """Return for each cell the format with the best verdict, the most bits among equals."""
+    """Return for each cell the format with the best verdict; among equals the released one, else that of most bits."""
     best: dict[tuple[str, str], Any] = {}
-    order = ("no", "tight", "fits")
-    for row in rows:
-        key = (row["model_id"], row["configuration_id"])
-        rank = (order.index(row["verdict"]), row["effective_bits"])
-        kept = best.get(key)
-        if kept is None or rank > (order.index(kept["verdict"]), kept["effective_bits"]):
-            best[key] = row
+    for row in sorted(
+        rows, key=lambda row: (ORDER.index(row["verdict"]), row["is_native"] or 0, row["effective_bits"])
+    ):
+        best[(row["model_id"], row["configuration_id"])] = row
     return best
 
 
@@ -93,7 +98,10 @@ async def matrix(database: Any, urls: Any) -> dict[str, Any]:
     sql = MATRIX.format(
         models=", ".join(f":{name}" for name in ids), configurations=", ".join(f":{name}" for name in shapes)
     )
-    found = await database.execute(sql, {**ids, **shapes})
+    try:
+        found = await database.execute(sql, {**ids, **shapes})
+    except QueryInterrupted:
+        return {"columns": [], "rows": []}
     best = _best(list(found.rows))
     columns = [(key, name) for key, name in CONFIGURATIONS if any(cell == key for _, cell in best)]
     table = str(urls.table(database.name, "inference_fits"))
@@ -119,7 +127,8 @@ def _cell(row: Any) -> Any:
         return render.EMPTY
     if row["verdict"] == "no":
         return render.verdict("no")
-    return render.verdict(row["verdict"], f"{row['verdict']} {width(row['effective_bits'])}")
+    title = f"{row['precision_id']}: {row['effective_bits']:g} effective bits"
+    return render.verdict(row["verdict"], f"{row['verdict']} {width(row['effective_bits'])}", title)
 
 
 async def context(datasette: Any) -> dict[str, Any]:
@@ -131,7 +140,8 @@ async def context(datasette: Any) -> dict[str, Any]:
     kept = getattr(database, "_rackfit_home", None)
     if kept is None:
         kept = await _context(datasette, database)
-        database._rackfit_home = kept
+        if kept["matrix"]["rows"]:
+            database._rackfit_home = kept
     return kept
 
 
@@ -144,7 +154,6 @@ async def _context(datasette: Any, database: Any) -> dict[str, Any]:
     return {
         "open": is_catalog(database.path),
         "database": database.name,
-        "description": DESCRIPTION,
         "version": version("rackfit"),
         "release": found["release"],
         "fits": fits.rows[0][0],

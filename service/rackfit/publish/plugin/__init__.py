@@ -24,7 +24,7 @@ async def startup(datasette: Any) -> None:
             for slug, query in named_queries.read().items():
                 await datasette.add_query(
                     name, slug, query.sql, title=query.title, description_html=query.description_html,
-                    parameters=list(query.parameters), is_trusted=True,
+                    parameters=list(query.parameters), hide_sql=True, is_trusted=True,
                 )  # fmt: skip
 
 
