@@ -53,6 +53,8 @@ STATEMENTS = [
         memory_bytes_per_device integer not null check (memory_bytes_per_device > 0),
         memory_bytes_summed integer not null,
         memory_rule text not null,
+        memory_spread real not null check (memory_spread >= 0),
+        ram_gb integer check (ram_gb > 0),
         tdp_w_accelerators real check (tdp_w_accelerators > 0),
         segment text not null,
         check (device_count = node_count * devices_per_node)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rackfit.catalog.context import Context, read_context
-from rackfit.catalog.read import device_of, read_model, row_of
+from rackfit.catalog.read import device_of, device_with_ram, read_model, row_of, rows_of
 from rackfit.catalog.resolve import Resolved, resolve, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
 from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
 from rackfit.fit.hardware_expression import HardwareExpression, parse_hardware
+from rackfit.fit.shapes import memory_options
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device
 from rackfit.memory.precision_names import parse_kv, parse_precision
 
 DEFAULT_CONTEXT = 8192
 SIXTEEN_BIT_CACHE = "kv_bf16"
+HARDWARE_KINDS = ("accelerator", "system")
+RAM_SIZE = re.compile(r"(?<![\d.])(\d+)\s*gb\b", re.IGNORECASE)
+NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many devices without one",)
 WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
 
@@ -115,35 +121,56 @@ def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
         UsageError, UnknownNameError: the expression or a name in it cannot be read.
         UnsupportedError: a device whose memory is not known.
     """
+    stored = rows_of(connection, "select * from configurations where configuration_id = ?", text.strip().casefold())
+    if stored:
+        return [_stored_machine(connection, stored[0])]
     expression = parse_hardware(text)
     first = expression.parts[0]
-    found = _hardware(connection, expression, text)
-    return [_machine(connection, expression, found, target, first.count) for target in found.ids]
+    found = _hardware(connection, first.name)
+    return [
+        machine for target in found.ids for machine in _machines(connection, expression, found, target, first.count)
+    ]
 
 
-def _hardware(connection: sqlite3.Connection, expression: HardwareExpression, text: str) -> Resolved:
-    part = expression.parts[0]
-    if part.profile is not None:
-        name = f"{part.name}/{part.profile}"
-        try:
-            return resolve(connection, "accelerator", name)
-        except UnknownNameError:
-            raise UnsupportedError(
-                f"{name}: no record of this MIG profile; give its memory with --usable on the parent device"
-            ) from None
-    kinds = ("accelerator", "system")
-    return resolve_first(connection, kinds, part.name, allow_class=True)
+def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
+    """Return the device or system that a name stands for; a memory size behind a chip's own name does not matter."""
+    try:
+        return resolve_first(connection, HARDWARE_KINDS, name, allow_class=True)
+    except UnknownNameError:
+        shorter = RAM_SIZE.sub("", name).strip(" -")
+        if shorter in ("", name):
+            raise
+        found = resolve_first(connection, HARDWARE_KINDS, shorter, allow_class=True)
+        if not all(_has_sizes(connection, found.kind, target) for target in found.ids):
+            raise
+        return found
 
 
-def _machine(
+def _has_sizes(connection: sqlite3.Connection, kind: str, target: str) -> bool:
+    return kind == "accelerator" and bool(memory_options(row_of(connection, "accelerators", "accelerator_id", target)))
+
+
+def _stored_machine(connection: sqlite3.Connection, shape: dict[str, Any]) -> Machine:
+    """Return the machine of a row of `configurations`."""
+    row = row_of(connection, "accelerators", "accelerator_id", shape["accelerator_id"])
+    device = device_with_ram(connection, row, shape["ram_gb"]) if shape["ram_gb"] else device_of(row)
+    return Machine(
+        device, shape["device_count"], shape["node_count"], shape["devices_per_domain"], shape["configuration_id"],
+        link=shape["link"],
+    )  # fmt: skip
+
+
+def _machines(
     connection: sqlite3.Connection, expression: HardwareExpression, found: Resolved, target: str, count: int
-) -> Machine:
-    nodes, notes, link = expression.nodes, [], None
+) -> list[Machine]:
+    """Return the machine of a record: several where a chip's name leaves open how much shared memory it has."""
+    nodes, notes, ram = expression.nodes, [], None
     if found.kind == "system":
         system = row_of(connection, "systems", "system_id", target)
         if not system["accelerator_id"]:
             raise UnsupportedError(f"{target} has no accelerator on record")
         row = row_of(connection, "accelerators", "accelerator_id", system["accelerator_id"])
+        ram = system["host_ram_gb"]
         per_node = system["accelerator_count"]
         nodes, count = nodes * count, per_node * nodes * count
         shown = target if nodes == 1 else f"{nodes} nodes x {target}"
@@ -157,8 +184,53 @@ def _machine(
     if not row["multi_device"] and count > 1 and found.kind != "system":
         notes.append(f"{row['name']} is not sold with several in one host: {count} of them would be as many machines")
     link = row["scaleup_interconnect"] or row["pcie"]
-    device = device_of(row)
-    return Machine(device, count, nodes, count // nodes, shown, expression.usable_gib, link, others, tuple(notes))
+    profile = expression.parts[0].profile
+    if profile is not None:
+        slice_ = _slice(connection, row, profile)
+        return [Machine(slice_, count, nodes, 1, f"{shown}/{profile}", expression.usable_gib, None, others, NO_PEERS)]
+    return [
+        Machine(device, count, nodes, count // nodes, text, expression.usable_gib, link, others, tuple(notes))
+        for device, text in _sized(connection, row, shown, expression.parts[0].name, ram)
+    ]
+
+
+def _slice(connection: sqlite3.Connection, row: dict[str, Any], profile: str) -> Device:
+    """Return a MIG slice as a device of its own.
+
+    Raises:
+        UnknownNameError: the device has no such profile.
+    """
+    profiles = rows_of(
+        connection, "select * from mig_profiles where accelerator_id = ? order by profile", row["accelerator_id"]
+    )
+    found = next((one for one in profiles if one["profile"] == profile), None)
+    if found is None:
+        raise UnknownNameError(f"MIG profile of {row['name']}", profile, [one["profile"] for one in profiles])
+    return replace(
+        device_of(row),
+        name=f"{row['name']} {profile}",
+        memory_bytes=found["fit_memory_bytes"],
+        memory_rule=found["fit_memory_rule"],
+        memory_spread=found["fit_memory_spread"],
+    )
+
+
+def _sized(
+    connection: sqlite3.Connection, row: dict[str, Any], shown: str, name: str, ram: float | None
+) -> list[tuple[Device, str]]:
+    """Return the device in each size of shared memory that the name allows, with how it is shown."""
+    options = memory_options(row)
+    if not options:
+        return [(device_of(row), shown)]
+    stated = RAM_SIZE.search(name)
+    if ram is not None:
+        return [(device_with_ram(connection, row, ram), shown)]
+    if stated is not None:
+        if int(stated[1]) not in options:
+            sizes = ", ".join(str(size) for size in options)
+            raise UsageError(f"hardware {name!r}: {row['name']} is sold with {sizes} GB")
+        options = (int(stated[1]),)
+    return [(device_with_ram(connection, row, size), f"{shown} {size}gb") for size in options]
 
 
 def _other(connection: sqlite3.Connection, name: str, count: int) -> tuple[Device, int]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 from rackfit.errors import UnknownNameError
+from rackfit.memory.device_memory import Label, Report, device_memory
 from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Tier, Tower
 from rackfit.records.indices import parse_indices
 
@@ -129,6 +131,28 @@ def device_of(row: dict[str, Any]) -> Device:
         compute_capability=row["compute_capability"],
         segment=row["segment"],
         bandwidth_gb_s=row["memory_bandwidth_gb_s"],
+    )
+
+
+def device_with_ram(connection: sqlite3.Connection, row: dict[str, Any], ram_gb: float) -> Device:
+    """Return a chip with shared memory as it is in a machine of so many GB."""
+    reports = rows_of(
+        connection,
+        "select ram_gb, os, os_version, setting, usable_bytes from usable_memory where accelerator_id = ?",
+        row["accelerator_id"],
+    )
+    label = Label(
+        row["vendor"], row["segment"], ram_gb, row["memory_unit_label"], row["memory_type"],
+        row["compute_capability"], bool(row["unified_memory"]), None,
+    )  # fmt: skip
+    memory = device_memory(label, [Report(**report) for report in reports])
+    assert memory is not None  # a size was given
+    return replace(
+        device_of(row),
+        name=f"{row['name']} {ram_gb:g} GB",
+        memory_bytes=memory.bytes,
+        memory_rule=memory.rule,
+        memory_spread=memory.spread,
     )
 
 

@@ -23,6 +23,8 @@ class Shape:
     link: str | None
     link_total_gb_s: float | None
     inter_node_gbps: float | None = None
+    ram_gb: int | None = None
+    """Size of the shared memory, for chips that are sold with several."""
 
     @property
     def device_count(self) -> int:
@@ -31,9 +33,10 @@ class Shape:
 
     @property
     def configuration_id(self) -> str:
-        """Stable id: `8x-nvidia-h100-sxm5-80gb`, `2-nodes-8x-nvidia-h100-sxm5-80gb`."""
+        """Stable id: `8x-nvidia-h100-sxm5-80gb`, `2-nodes-8x-nvidia-...`, `1x-apple-m3-max-40c-64gb`."""
         nodes = f"{self.node_count}-nodes-" if self.node_count > 1 else ""
-        return f"{nodes}{self.devices_per_node}x-{self.accelerator_id}"
+        size = f"-{self.ram_gb}gb" if self.ram_gb else ""
+        return f"{nodes}{self.devices_per_node}x-{self.accelerator_id}{size}"
 
 
 def shapes_of(accelerators: Iterable[dict[str, Any]], systems: Iterable[dict[str, Any]]) -> list[Shape]:
@@ -62,16 +65,26 @@ def _is_sold(row: dict[str, Any]) -> bool:
 
 def _standard_shapes(row: dict[str, Any]) -> Iterator[Shape]:
     for count in SINGLE_NODE_COUNTS if row["multi_device"] else (1,):
-        yield node_shape(row, count)
+        for size in memory_options(row) or (None,):
+            yield node_shape(row, count, ram_gb=size)
     if row["multi_device"] and row["segment"] == "datacenter":
         for nodes in MULTI_NODE_COUNTS:
             yield node_shape(row, 8, nodes)
 
 
-def node_shape(row: dict[str, Any], count: int, nodes: int = 1) -> Shape:
+def memory_options(row: dict[str, Any]) -> tuple[int, ...]:
+    """Return the sizes that a chip with shared memory is sold with, in GB; empty where there is one size.
+
+    A chip's name alone is a class of machines: each size is a shape of its own, none of them is taken silently.
+    """
+    sizes = tuple(int(size) for size in (row["memory_options_gb"] or "").split(",") if size.strip())
+    return sizes if row["unified_memory"] and sizes else ()
+
+
+def node_shape(row: dict[str, Any], count: int, nodes: int = 1, ram_gb: int | None = None) -> Shape:
     """Return the shape of so many devices per node: over the scale-up link where the part has one, else PCIe."""
     if count == 1 and nodes == 1:
-        return Shape(row["accelerator_id"], 1, 1, 1, None, None)
+        return Shape(row["accelerator_id"], 1, 1, 1, None, None, ram_gb=ram_gb)
     link = row["scaleup_interconnect"] or row["pcie"]
     speed = row["scaleup_total_bidir_gb_s"] if row["scaleup_interconnect"] else None
     return Shape(row["accelerator_id"], nodes, count, count, link, speed)
@@ -79,4 +92,5 @@ def node_shape(row: dict[str, Any], count: int, nodes: int = 1) -> Shape:
 
 def system_shape(row: dict[str, Any], system: dict[str, Any]) -> Shape:
     """Return the shape of a system: a rack counts as one node when its link spans all its devices."""
-    return node_shape(row, system["accelerator_count"])
+    ram = system["host_ram_gb"] if memory_options(row) else None
+    return node_shape(row, system["accelerator_count"], ram_gb=int(ram) if ram else None)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Any
 
-from rackfit.catalog.read import device_of, rows_of
+from rackfit.catalog.read import device_of, device_with_ram, rows_of
 from rackfit.fit.shapes import Shape, shapes_of, system_shape
+from rackfit.memory.domain import Device
 
 Progress = Callable[[str, int, int], None]
 
@@ -19,8 +21,9 @@ def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     shapes = shapes_of(accelerators, systems)
     for key, shape in enumerate(shapes, start=1):
         row = by_id[shape.accelerator_id]
+        device = device_with_ram(connection, row, shape.ram_gb) if shape.ram_gb else device_of(row)
         connection.execute(
-            "insert into configurations values (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", _values(key, shape, row)
+            f"insert into configurations values ({', '.join('?' * 18)})", _values(key, shape, row, device)
         )
     known = {shape.configuration_id for shape in shapes}
     for system in systems:
@@ -32,13 +35,12 @@ def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     progress("configurations", len(shapes), len(shapes))
 
 
-def _values(key: int, shape: Shape, row: dict) -> tuple:  # type: ignore[type-arg]
-    device = device_of(row)
+def _values(key: int, shape: Shape, row: dict[str, Any], device: Device) -> tuple[Any, ...]:
     power = row["tdp_w"] * shape.device_count if row["tdp_w"] else None
     return (
         key,
         shape.configuration_id,
-        label(shape, row["name"]),
+        label(shape, device.name),
         shape.accelerator_id,
         shape.device_count,
         shape.node_count,
@@ -50,6 +52,8 @@ def _values(key: int, shape: Shape, row: dict) -> tuple:  # type: ignore[type-ar
         device.memory_bytes,
         device.memory_bytes * shape.device_count,
         device.memory_rule,
+        device.memory_spread,
+        shape.ram_gb,
         power,
         row["segment"],
     )

@@ -139,9 +139,12 @@ def _group(key: tuple[Any, ...], members: list[tuple[dict[str, Any], str]], devi
         keys=numpy.array([shape["configuration_key"] for shape, _ in members]),
         device=found[0],
         memory=numpy.array(
-            [float(engine_total(device.memory_bytes, device.vendor, device.unified)) for device in found]
+            [
+                float(engine_total(shape["memory_bytes_per_device"], device.vendor, device.unified))
+                for device, (shape, _) in zip(found, members, strict=True)
+            ]
         ),
-        spread=numpy.array([device.memory_spread for device in found]),
+        spread=numpy.array([shape["memory_spread"] for shape, _ in members]),
         devices_per_node=per_node,
         node_count=node_count,
         devices_per_domain=per_domain,
