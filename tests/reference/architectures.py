@@ -120,8 +120,8 @@ def mla_params(d: int, heads: int, q_lora: int, kv_lora: int, nope: int, rope: i
 
 _MLA = mla_params(7168, 128, 1536, 512, 128, 64, 128)
 _V3 = {"attention": "mla", "n_heads": 128, "n_kv_heads": 128, "d_k": 192, "d_v": 128, "kv_full_elems": 576}
-# deepseek-ai/DeepSeek-V3 config.json: 61 layers, 3 dense of 18432, 256 experts of 2048 and one shared, vocabulary 129280
-# (the router carries one correction bias per expert)
+# deepseek-ai/DeepSeek-V3 config.json: 61 layers, 3 dense of 18432, 256 experts of 2048 and one shared,
+# vocabulary 129280 (the router carries one correction bias per expert)
 DEEPSEEK_V3 = model(
     "deepseek-ai/DeepSeek-V3", 7168, 129280,
     [
@@ -146,7 +146,7 @@ GEMMA3_27B = model(
 
 
 def oss_params(experts: int) -> int:
-    """Return the parameters of a gpt-oss layer: biased attention of 64 heads of 64 with sinks, biased experts of 2880."""
+    """Return the parameters of a gpt-oss layer: attention of 64 heads of 64 and experts of 2880, all with biases."""
     attention = 2880 * 4096 + 4096 + 2 * (2880 * 512 + 512) + 4096 * 2880 + 2880 + 64
     expert = 2880 * 5760 + 5760 + 2880 * 2880 + 2880
     return attention + 2880 * experts + experts + experts * expert + 2 * 2880

@@ -138,7 +138,7 @@ def test_memory_hierarchy(connection: sqlite3.Connection, accelerator: str, band
 
 
 def test_example_8b() -> None:
-    """ "LLaMA-3 8B inference (BF16, 4K context)": 32 layers x 4096 x 2 x 8 x 128 x 2 bytes = 0.536870912 GB of cache."""
+    """ "LLaMA-3 8B inference (BF16, 4K context)": 32 x 4096 x 2 x 8 x 128 x 2 bytes of cache."""
     answer = estimate_vram(8, "bf16", "inference")
 
     assert answer["weights"] == 16.0
