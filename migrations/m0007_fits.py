@@ -29,6 +29,8 @@ STATEMENTS = [
         kv_block_tokens integer not null check (kv_block_tokens > 0),
         window_extra_batches integer check (window_extra_batches >= 0),
         state_bits integer not null check (state_bits in (16, 32)),
+        mla_cache text not null check (mla_cache in ('latent', 'padded', 'full_heads')),
+        mxfp4_width_multiple integer check (mxfp4_width_multiple > 0),
         cache_copies integer not null check (cache_copies > 0),
         embedding_on_host integer not null check (embedding_on_host in (0, 1)),
         tiers text not null,

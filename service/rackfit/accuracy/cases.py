@@ -41,6 +41,8 @@ class Case:
     batch: int | None
     engine: str
     settings: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    """Parts of other_config that are no key=value pair."""
     problem: str | None = None
     """What of the row could not be read."""
 
@@ -86,6 +88,7 @@ def parse_case(row: Mapping[str, str | None]) -> Case:
         batch=_whole(text["batch"], "batch", problems),
         engine=text["engine_and_version"],
         settings={key.strip(): value.strip() for key, value in pairs},
+        remarks=tuple(part.strip() for part in text["other_config"].split(";") if part.strip() and "=" not in part),
         problem="; ".join(problems) or None,
     )
 

@@ -13,6 +13,7 @@ STACKS = (
     ("tensorrt", "vllm"),
     ("vllm", "vllm"),
     ("sglang", "sglang"),
+    ("exllama", "transformers"),
     ("llama", "llama.cpp"),
     ("ggml", "llama.cpp"),
     ("lm studio", "llama.cpp"),
@@ -20,7 +21,6 @@ STACKS = (
     ("accelerate", "transformers"),
     ("autoawq", "transformers"),
     ("litgpt", "transformers"),
-    ("exllama", "transformers"),
     ("gpt-fast", "transformers"),
     ("docs.mistral", "transformers"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -52,6 +53,12 @@ def around(value: float, half: float) -> Figure:
 
 def _stages(setting: CaseSetting) -> tuple[float, ...]:
     return device_weights(setting.anatomy, setting.layout_precision, setting.budget, setting.layout())
+
+
+def _caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
+    """Return the cache of one request per stage, in the form in which the engine's version stores it."""
+    budget = setting.budget
+    return stage_caches(setting.anatomy, layout, setting.kv_bits, budget.state_bits, budget.mla_cache)
 
 
 def weights_per_device(setting: CaseSetting) -> Figure:
@@ -144,7 +151,7 @@ def _peak(setting: CaseSetting, layout: Layout) -> Figure:
     question, budget = setting.question(), setting.budget
     tokens = question.context if setting.case.context else 0
     weights = max(device_weights(setting.anatomy, setting.layout_precision, budget, layout))
-    cache = stage_caches(setting.anatomy, layout, question.kv_bits, budget.state_bits)[0]
+    cache = _caches(setting, layout)[0]
     held = float(cache.bytes(tokens)) * question.sequences * budget.cache_copies
     value = weights + held + budget.non_torch_bytes_single
     half = weight_spread(setting.layout_precision) * weights + 0.1 * held + RUNTIME_SPREAD_BYTES
@@ -177,7 +184,7 @@ def _room(setting: CaseSetting, cell: Cell) -> float:
 
 def _rank_cache(setting: CaseSetting) -> CacheShape:
     """Return the cache of one request on the stage that holds most of it, without what an engine adds."""
-    caches = stage_caches(setting.anatomy, setting.layout(), setting.kv_bits, setting.budget.state_bits)
+    caches = _caches(setting, setting.layout())
     return max(caches, key=lambda cache: cache.bytes(setting.question().context))
 
 
@@ -203,7 +210,7 @@ def pool_tokens(setting: CaseSetting) -> Figure:
 def needed_per_device(setting: CaseSetting) -> Figure:
     """Return the cache bytes that the case's requests need on one device, as the engine charges them."""
     question = setting.question()
-    caches = stage_caches(setting.anatomy, setting.layout(), setting.kv_bits, setting.budget.state_bits)
+    caches = _caches(setting, setting.layout())
     block = setting.budget.kv_block_tokens
     tokens = ceil_div(question.context, block) * block
     value = max(float(cache.bytes(tokens)) for cache in caches) * question.sequences
@@ -212,12 +219,18 @@ def needed_per_device(setting: CaseSetting) -> Figure:
 
 def needed_total(setting: CaseSetting) -> Figure:
     """Return the cache bytes that the case's requests need over the whole model, once."""
-    cache = stage_caches(setting.anatomy, Layout(), setting.kv_bits, setting.budget.state_bits)[0]
+    cache = _caches(setting, Layout())[0]
     question = setting.question()
-    remark = setting.case.settings.get("layers")
-    if remark:
-        raise UnsupportedError(f"layers={remark}: a part of the layers is not estimated alone")
-    value = float(cache.bytes(question.context)) * question.sequences
+    said = " ".join(setting.case.remarks).casefold()
+    if "sliding-window layers" in said:
+        cells = re.search(r"(\d+) cells", said)
+        tokens = int(cells[1]) if cells else question.context
+        value = sum(slope * (tokens if cells else min(tokens, cap)) for slope, cap in cache.slopes if cap is not None)
+    elif "full-attention layers" in said:
+        value = sum(slope * question.context for slope, cap in cache.slopes if cap is None)
+    else:
+        value = float(cache.bytes(question.context))
+    value *= question.sequences
     return around(value, 0.02 * value)
 
 
@@ -282,8 +295,6 @@ def metal_limit(setting: CaseSetting) -> Figure:
 
 
 def _ram_in_name(text: str) -> float | None:
-    import re
-
     match = re.search(r"(\d+)\s*GB", text)
     return float(match[1]) if match else None
 
@@ -301,7 +312,7 @@ def free_before_load(setting: CaseSetting) -> Figure:
 
 def kv_per_million_tokens(setting: CaseSetting) -> Figure:
     """Return the cache bytes of a million tokens of one sequence."""
-    cache = stage_caches(setting.anatomy, Layout(), setting.kv_bits, setting.budget.state_bits)[0]
+    cache = _caches(setting, Layout())[0]
     value = float(cache.bytes(10**6))
     return around(value, 0.02 * value)
 

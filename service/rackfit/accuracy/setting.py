@@ -12,7 +12,7 @@ from rackfit.catalog.context import Context
 from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.budget import GIB, Knobs, engine_total
+from rackfit.memory.budget import CHUNK_TOKENS, GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
 from rackfit.memory.precision_names import parse_kv, parse_precision
@@ -96,7 +96,7 @@ class CaseSetting:
         share = self.case.number("gpu_memory_utilization") or self.case.number("mem_fraction_static")
         tokens, sequences = self.case.number("max_num_batched_tokens"), self.case.number("max_num_seqs")
         if self.case.settings.get("chunked_prefill") == "on" and tokens is None:
-            tokens = 2048.0
+            tokens = float(CHUNK_TOKENS)
         eager = self.case.settings.get("enforce_eager") == "true" or self.case.settings.get("cuda_graphs") == "off"
         return Knobs(
             utilization=share if share and share <= 1 else None,
@@ -179,7 +179,7 @@ def _precision(context: Context, case: Case, subject: Subject | None, assumed: l
         if parsed.weight_id is None or parsed.weight_id not in context.precisions:
             raise UnsupportedError(f"precision {said!r} is not known")
         own = subject.precision_id if subject else None
-        if own in context.precisions and _same_width(context, str(own), parsed.weight_id) and parsed.note:
+        if own in context.precisions and _may_mean(context, str(own), parsed.weight_id, parsed.note):
             return context.precisions[str(own)]
         if parsed.note:
             assumed.append(f"precision: {parsed.note}")
@@ -192,10 +192,10 @@ def _precision(context: Context, case: Case, subject: Subject | None, assumed: l
     return context.precisions["bf16"]
 
 
-def _same_width(context: Context, own: str, said: str) -> bool:
-    """Return whether a loose name (`FP8`, `MXFP4`) may mean the checkpoint's own layout."""
-    first, second = context.precisions[own], context.precisions[said]
-    return first.family == second.family
+def _may_mean(context: Context, own: str, said: str, note: str | None) -> bool:
+    """Return whether a loose name (`FP8`, `MXFP4`) means the checkpoint's own layout of that family."""
+    same_family = context.precisions[own].family == context.precisions[said].family
+    return same_family and (note is not None or context.chooser.bases.get(own) == said)
 
 
 def _cache(context: Context, case: Case, assumed: list[str]) -> tuple[str, float]:

@@ -67,7 +67,7 @@ def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool
     context = read_context(connection)
     subject = find_model(connection, question.model)
     machines = find_machines(connection, question.on)
-    answers = [_answer(_setting(connection, question, context, subject, machine)) for machine in machines]
+    answers = [answer_for(connection, question, context, subject, machine) for machine in machines]
     order = ("cannot_run", *VERDICTS)
     answer = min(answers, key=lambda item: order.index(item["verdict"]))
     if len(answers) > 1:
@@ -78,6 +78,13 @@ def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool
 
         answer["suggestions"] = suggestions(connection, question, answer)
     return answer
+
+
+def answer_for(
+    connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
+) -> dict[str, Any]:
+    """Answer for one model on one machine, both already found, without suggestions."""
+    return _answer(_setting(connection, question, context, subject, machine))
 
 
 def _setting(

@@ -26,6 +26,8 @@ quantised ones depend on which tensors a checkpoint keeps in high precision."""
 OTHER_WEIGHT_SPREAD = 0.05
 WORKSPACE_SPREAD = 0.15
 RUNTIME_SPREAD_BYTES = 2**28
+MXFP4_BITS = 4.25
+"""Bits of an MXFP4 weight with its scale: what tells the layouts whose expert widths engines pad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
 
     llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy.
     """
-    loads = list(stage_weights(anatomy, precision, layout))
+    multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
+    loads = list(stage_weights(anatomy, precision, layout, multiple))
     if budget.embedding_on_host:
         first, _, _ = outer_bytes(anatomy, precision, layout)
         if not anatomy.model.tied_embeddings or layout.pp > 1:
@@ -138,7 +141,8 @@ def evaluate(
     terms = engine_terms(anatomy, budget, layout, device, memory, asked.context, asked.knobs)
     loads = device_weights(anatomy, precision, budget, layout)
     needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits)
-    held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in needs]
+    stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache)
+    held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored]
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
     charges = [cache.bytes(rounded) * asked.sequences * budget.cache_copies for cache in held]
     stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index])

@@ -18,6 +18,8 @@ from rackfit.memory.elementwise import Number, choose, maximum, minimum
 
 GIB = 2**30
 MIB = 2**20
+CHUNKED_ABOVE = 32768
+CHUNK_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,16 @@ def forward_bytes(anatomy: Anatomy, budget: Budget, layout: Layout, tokens: Numb
     return budget.forward_bytes * tokens * width
 
 
+def profiled_context(context: int, knobs: Knobs) -> int:
+    """Return the tokens that vLLM V0 profiles: the context, or one chunk where prefill is chunked.
+
+    Chunked prefill is on by itself above 32768 tokens, in chunks of 2048: a longer context can leave more cache.
+    """
+    if knobs.batched_tokens is not None:
+        return knobs.batched_tokens
+    return CHUNK_TOKENS if context > CHUNKED_ABOVE else context
+
+
 def _reserve_share(total: Number, tokens: Number, graph_sequences: Number, layout: Layout) -> Number:
     """Return SGLang's static fraction: (M - reserve) / M, reserve in MiB as its source states."""
     reserve = 512 + 1.5 * maximum(tokens, 2048) + 2 * graph_sequences + 128 * layout.tp * layout.pp
@@ -111,7 +123,12 @@ def engine_terms(
         knobs: the user's settings.
     """
     tokens, sequences = tier_sizes(budget, total, device.name, knobs)
-    rows = {"batched_tokens": tokens, "context": context + 0 * total, "ubatch": tokens, "none": 0 * total}
+    rows = {
+        "batched_tokens": tokens,
+        "context": profiled_context(context, knobs) + 0 * total,
+        "ubatch": tokens,
+        "none": 0 * total,
+    }
     forward = forward_bytes(anatomy, budget, layout, rows[budget.profiled_tokens])
     logit_rows = sequences if budget.logit_rows is None else minimum(budget.logit_rows, sequences)
     logits = logit_rows * anatomy.model.vocab_size if anatomy.caches_tokens else 0

@@ -197,6 +197,10 @@ class Budget:
     window_extra_batches: int | None
     """Batches of tokens that a windowed layer keeps beside its window; None: it keeps every token."""
     state_bits: int
+    mla_cache: str
+    """latent | padded | full_heads: how multi-head latent attention is cached."""
+    mxfp4_width_multiple: int | None
+    """Expert widths in MXFP4 are stored padded to a multiple of this."""
     cache_copies: int
     """Copies of the cache at its peak: 2 where it grows by concatenation."""
     embedding_on_host: bool

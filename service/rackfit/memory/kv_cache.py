@@ -23,6 +23,9 @@ from rackfit.memory.stages import stage_counts
 WHOLE_ON_EVERY_RANK = frozenset({"mla", "compressed"})
 INDEX_KEY_BITS = 8 * 132 / 128
 """Engines store an index key of 128 values as 128 fp8 bytes and one fp32 scale (vLLM 0.11.2+, SGLang 0.5.6+)."""
+MLA_PADDED_HEAD = 256
+MLA_PADDED_VALUES = 128
+"""Values: 256 bytes at 16 bits."""
 FULL = None
 """Cap of layers that keep every token."""
 
@@ -97,7 +100,7 @@ def rank_share(group: LayerGroup, tp: int) -> float:
     return ceil_div(heads, min(tp, heads)) / heads
 
 
-def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float) -> CacheShape:
+def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float, mla_cache: str = "latent") -> CacheShape:
     """Return the cache of one layer on one device, as the architecture needs it.
 
     Args:
@@ -105,12 +108,16 @@ def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float) -
         tp: tensor-parallel degree.
         kv_bits: effective bits of a cached value (16, 8, 8.5 for q8_0, ...).
         state_bits: bits of a recurrent state value (32, or 16 where the runtime keeps it so).
+        mla_cache: `latent`; engines of old stored it `padded` or as `full_heads`.
     """
     share = rank_share(group, tp)
-    state = (group.state_elems * state_bits + group.conv_elems * 16) / 8 / tp
+    state = (group.state_elems * state_bits + group.conv_elems * conv_bits) / 8 / tp
     slopes: list[tuple[float, int | None]] = []
     if group.owns_cache and group.kv_full_elems:
-        slopes.append((group.kv_full_elems * share * kv_bits / 8, FULL))
+        values = group.kv_full_elems * share
+        if group.attention == "mla" and mla_cache != "latent":
+            values = stored_mla_values(group, tp, mla_cache)
+        slopes.append((values * kv_bits / 8, FULL))
     if group.owns_cache and group.kv_windowed_elems:
         slopes.append((group.kv_windowed_elems * share * kv_bits / 8, group.window))
     if group.index_dim and not group.compress_ratio:
@@ -118,9 +125,22 @@ def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float) -
     return merge(state, tuple(slopes))
 
 
-def stage_caches(anatomy: Anatomy, layout: Layout, kv_bits: float, state_bits: float = 32.0) -> tuple[CacheShape, ...]:
+def stored_mla_values(group: LayerGroup, tp: int, mla_cache: str) -> float:
+    """Return the values per token and layer that old vLLM releases stored for MLA on one rank.
+
+    To 0.6.6 full K and V heads of 192 padded to 256, divided by TP; in 0.7.x the latent of 576 padded to 640
+    (a multiple of 256 bytes at 16 bits). Source: runtime_rules, term mla_cache_width.
+    """
+    if mla_cache == "full_heads":
+        return 2 * (group.n_heads or 0) / tp * MLA_PADDED_HEAD
+    return ceil_div(group.kv_full_elems, MLA_PADDED_VALUES) * MLA_PADDED_VALUES
+
+
+def stage_caches(
+    anatomy: Anatomy, layout: Layout, kv_bits: float, state_bits: float = 32.0, mla_cache: str = "latent"
+) -> tuple[CacheShape, ...]:
     """Return the cache of one request on one device of each pipeline stage, first to last."""
-    layers = [layer_cache(group, layout.tp, kv_bits, state_bits) for group in anatomy.model.groups]
+    layers = [layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache) for group in anatomy.model.groups]
     result = []
     for counts in stage_counts(anatomy.layer_order, len(layers), layout.pp):
         stage = CacheShape(0.0, ())
@@ -131,9 +151,11 @@ def stage_caches(anatomy: Anatomy, layout: Layout, kv_bits: float, state_bits: f
     return tuple(result)
 
 
-def request_cache(anatomy: Anatomy, kv_bits: float, state_bits: float = 32.0) -> CacheShape:
+def request_cache(
+    anatomy: Anatomy, kv_bits: float, state_bits: float = 32.0, conv_bits: float = 16.0
+) -> CacheShape:
     """Return the cache of one request over the whole model, as if on one device."""
-    return stage_caches(anatomy, Layout(), kv_bits, state_bits)[0]
+    return stage_caches(anatomy, Layout(), kv_bits, state_bits, conv_bits)[0]
 
 
 def kv_bytes(anatomy: Anatomy, kv_bits: float, tokens: int, sequences: int = 1) -> int:

@@ -65,13 +65,21 @@ def tensor_share(role: str, layout: Layout, kv_heads: int | None, experts: int |
     return 1.0 / layout.tp
 
 
-def layer_bytes(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple[float, ...]:
-    """Return the bytes of one layer of each group on one device."""
+def layer_bytes(
+    anatomy: Anatomy, precision: Precision, layout: Layout, expert_multiple: int | None = None
+) -> tuple[float, ...]:
+    """Return the bytes of one layer of each group on one device.
+
+    `expert_multiple`: the engine stores the width of experts padded to a multiple of this.
+    """
     result = []
     for group, roles in zip(anatomy.model.groups, anatomy.group_roles, strict=True):
         bits = 0.0
         for role, count in roles.items():
             share = tensor_share(role, layout, group.n_kv_heads, group.n_experts)
+            if role == "experts" and expert_multiple and group.moe_d_ff:
+                width = group.moe_d_ff // (layout.tp if layout.ep == 1 else 1)
+                share *= ceil_div(width, expert_multiple) * expert_multiple / width
             bits += count * share * role_bits(precision, role)
         result.append(bits / 8)
     return tuple(result)
@@ -95,9 +103,11 @@ def outer_bytes(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple
     return embedding + tables, head + rest, tower
 
 
-def stage_weights(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple[float, ...]:
+def stage_weights(
+    anatomy: Anatomy, precision: Precision, layout: Layout, expert_multiple: int | None = None
+) -> tuple[float, ...]:
     """Return the weight bytes on one device of each pipeline stage, first to last."""
-    per_layer = layer_bytes(anatomy, precision, layout)
+    per_layer = layer_bytes(anatomy, precision, layout, expert_multiple)
     first, last, tower = outer_bytes(anatomy, precision, layout)
     counts = stage_counts(anatomy.layer_order, len(per_layer), layout.pp)
     loads = [sum(n * size for n, size in zip(stage, per_layer, strict=True)) for stage in counts]

@@ -39,6 +39,8 @@ class Budget(Record):
     kv_block_tokens: PositiveCount
     window_extra_batches: Count | None = None
     state_bits: Literal[16, 32]
+    mla_cache: Literal["latent", "padded", "full_heads"]
+    mxfp4_width_multiple: PositiveCount | None = None
     cache_copies: PositiveCount
     embedding_on_host: bool
     tiers: list[Tier]

@@ -39,6 +39,8 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "kv_block_tokens": record.kv_block_tokens,
                 "window_extra_batches": record.window_extra_batches,
                 "state_bits": record.state_bits,
+                "mla_cache": record.mla_cache,
+                "mxfp4_width_multiple": record.mxfp4_width_multiple,
                 "cache_copies": record.cache_copies,
                 "embedding_on_host": int(record.embedding_on_host),
                 "tiers": json.dumps(

@@ -1,0 +1,140 @@
+"""Where does a model run, and what runs on a machine: many live answers, ranked by a rule that is written down."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import Any
+
+from rackfit.ask.fit import answer_for
+from rackfit.ask.question import FitQuestion, find_machines, find_model, read_context
+from rackfit.catalog.read import rows_of
+from rackfit.errors import RackfitError, UsageError
+
+GOOD = ("fits", "tight")
+COMFORTABLE_SHARE = 0.05
+"""Share of usable memory that is free where a model runs comfortably."""
+COMFORTABLE_CONTEXT = 16384
+"""Tokens of context that people expect at least of a model they work with."""
+FAMILY_WIDTHS = ("int8", "int4", "q4_k_m")
+"""Formats tried, in this order, where the checkpoint's own does not fit the machine."""
+
+_LOWEST_PRICE = (
+    "select price, currency, valid_from, provider, region, term, min(price_micros) from offers "
+    "where kind = 'hourly' and currency = 'USD' and flag is null and accelerator_id = ? and device_count = ?"
+)
+
+
+def where_it_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dict[str, Any]]:
+    """Return every configuration on which the model fits as asked, smallest memory first, then fewest devices.
+
+    Raises:
+        UsageError and its kinds: a name or figure that cannot be read.
+    """
+    question.check()
+    if question.model is None:
+        raise UsageError("where a model runs needs a model")
+    context, subject = read_context(connection), find_model(connection, question.model)
+    shapes = rows_of(
+        connection, "select * from configurations order by memory_bytes_summed, device_count, configuration_id"
+    )
+    found: list[dict[str, Any]] = []
+    for shape in shapes:
+        if len(found) >= question.limit:
+            break
+        priced = _price(connection, shape)
+        if question.max_price is not None and (priced["price_per_hour"] or float("inf")) > question.max_price:
+            continue
+        machine = find_machines(connection, shape["configuration_id"])[0]
+        answer = answer_for(connection, question, context, subject, machine)
+        if answer["verdict"] in GOOD:
+            found.append(_short(answer, shape["configuration_id"], shape, priced))
+    return found
+
+
+def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dict[str, Any]]:
+    """Return the models that run on a machine, the ones people want first.
+
+    Order: models that run comfortably (5 % of memory free and 16K of context, or all the model has) before those that
+    barely load; then by half-year of release, newest first; then the larger. Each model once, in its own format where
+    that fits, else in the widest of 8-bit, 4-bit and Q4_K_M that does.
+
+    Raises:
+        UsageError and its kinds: a name or figure that cannot be read.
+    """
+    question.check()
+    if question.on is None:
+        raise UsageError("what runs on a machine needs hardware (--on)")
+    context = read_context(connection)
+    machine = min(find_machines(connection, question.on), key=lambda one: one.device.memory_bytes * one.count)
+    models = rows_of(
+        connection,
+        "select model_id, params_total, release_date, max_context from models "
+        "where kv_elems_per_token_full + kv_elems_per_token_windowed + recurrent_state_elems > 0 "
+        "and 0.2 * params_total < ? order by model_id",
+        machine.device.memory_bytes * machine.count,
+    )
+    found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    for row in models:
+        answer = _best_format(connection, question, context, row["model_id"], machine)
+        if answer is not None:
+            found.append((_rank(answer, row), _short(answer, row["model_id"], None, {})))
+    found.sort(key=lambda item: item[0])
+    return [answer for _, answer in found[: question.limit]]
+
+
+def _best_format(
+    connection: sqlite3.Connection, question: FitQuestion, context: Any, model_id: str, machine: Any
+) -> dict[str, Any] | None:
+    subject = find_model(connection, model_id)
+    formats = (question.precision,) if question.precision else (None, *FAMILY_WIDTHS)
+    for name in formats:
+        try:
+            answer = answer_for(connection, replace(question, precision=name), context, subject, machine)
+        except RackfitError:
+            continue
+        if answer["verdict"] in GOOD:
+            return answer
+    return None
+
+
+def _rank(answer: dict[str, Any], row: dict[str, Any]) -> tuple[Any, ...]:
+    per_device = answer["per_device"]
+    free = per_device["margin_bytes"] >= COMFORTABLE_SHARE * per_device["usable_bytes"]
+    context = answer["max_context"] or 0
+    enough = context >= min(COMFORTABLE_CONTEXT, row["max_context"] or COMFORTABLE_CONTEXT)
+    comfortable = free and enough and answer["verdict"] == "fits"
+    year, _, month = (row["release_date"] or "0000").partition("-")
+    half_year = int(year) * 2 + (int(month[:2] or 1) > 6)
+    return (not comfortable, -half_year, -row["params_total"], row["model_id"])
+
+
+def _price(connection: sqlite3.Connection, shape: dict[str, Any]) -> dict[str, Any]:
+    row = connection.execute(_LOWEST_PRICE, (shape["accelerator_id"], shape["device_count"])).fetchone()
+    names = ("price_per_hour", "currency", "price_date", "price_provider", "price_region", "price_term")
+    return dict(zip(names, tuple(row)[:6], strict=True))
+
+
+def _short(answer: dict[str, Any], key: str, shape: dict[str, Any] | None, priced: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer as one flat row of a list."""
+    per_device = answer["per_device"]
+    row = {
+        "model": answer["model"],
+        "hardware": key if shape else answer["hardware"],
+        "precision": answer["precision"],
+        "verdict": answer["verdict"],
+        **answer["layout"],
+        "context": answer["context"],
+        "sequences": answer["sequences"],
+        "total_bytes": per_device["total_bytes"],
+        "usable_bytes": per_device["usable_bytes"],
+        "margin_bytes": per_device["margin_bytes"],
+        "limit": answer["limit"],
+        "max_context": answer["max_context"],
+        "runtime": answer["runtime"],
+    }
+    if shape is None:
+        return row
+    facts = {name: shape[name] for name in ("label", "accelerator_id", "device_count", "node_count")}
+    return {**row, **facts, "memory_bytes_summed": shape["memory_bytes_summed"],
+            "tdp_w_accelerators": shape["tdp_w_accelerators"], **priced}  # fmt: skip
