@@ -21,10 +21,10 @@ def served(catalog: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def get(served: Any) -> Callable[[str], Any]:
-    """Ask for a page."""
+def get(served: Any) -> Callable[..., Any]:
+    """Ask for a page, over the redirects by which Datasette 1.0 keeps the addresses of 0.65."""
 
-    def ask(path: str) -> Any:
-        return asyncio.run(served.client.get(path))
+    def ask(path: str, follow: bool = True) -> Any:
+        return asyncio.run(served.client.get(path, follow_redirects=follow))
 
     return ask

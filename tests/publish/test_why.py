@@ -63,7 +63,7 @@ def test_an_empty_form_is_a_page(get):
 )
 def test_half_a_question_is_a_list(get, query, place):
     """Only a model asks where it runs, only hardware asks what runs."""
-    answer = get(f"/why?{query}")
+    answer = get(f"/why?{query}", follow=False)
     assert answer.status_code == 302 and answer.headers["location"].startswith(place)
 
 

@@ -28,8 +28,8 @@ HEADERS = {
     b"referrer-policy": b"strict-origin-when-cross-origin",
 }
 
-SHOWS_PATH = "pragma_database_list"
-"""The table-valued pragma whose `file` column is the path on the server."""
+SHOWS_PATH = ("pragma_database_list", "file")
+"""Table-valued pragma and column that hold the path on the server: read as null."""
 
 App = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
@@ -51,12 +51,12 @@ def with_headers(app: App) -> App:
 
 
 def _authorize(action: int, first: str | None, second: str | None, database: str | None, inside: str | None) -> int:
-    if action == sqlite3.SQLITE_READ and first == SHOWS_PATH:
-        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_READ and (first, second) == SHOWS_PATH:
+        return sqlite3.SQLITE_IGNORE
     return sqlite3.SQLITE_OK
 
 
 def protect(connection: sqlite3.Connection) -> None:
-    """Cap the size of values, and refuse the query that names the file on the server."""
+    """Cap the size of values, and hide the path of the file on the server."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)
     connection.set_authorizer(_authorize)

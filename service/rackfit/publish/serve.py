@@ -36,6 +36,8 @@ def make_datasette(path: Path, settings: dict[str, Any] | None = None, cors: boo
     served = Datasette(
         [], metadata=metadata, settings={**SETTINGS, **(settings or {})}, inspect_data=inspect(path), cors=cors
     )
+    if "_memory" in served.databases:
+        served.remove_database("_memory")
     served.add_database(CatalogDatabase(served, path=str(path.resolve()), is_mutable=False), name=DATABASE)
     return served
 

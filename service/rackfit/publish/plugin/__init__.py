@@ -70,10 +70,11 @@ def extra_template_vars(view_name: str, datasette: Any) -> Any:
 
 @hookimpl
 def register_routes() -> list[tuple[str, Any]]:
-    """Add the page that explains one answer, and the status of the catalog."""
+    """Add the page that explains one answer and the status, and list databases without their paths."""
     return [
         (r"^/why(?P<format>\.json)?$", why.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
+        (r"^/-/databases(?:\.json)?$", status.databases),
     ]
 
 
