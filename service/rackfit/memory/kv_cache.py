@@ -100,7 +100,14 @@ def rank_share(group: LayerGroup, tp: int) -> float:
     return ceil_div(heads, min(tp, heads)) / heads
 
 
-def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float, mla_cache: str = "latent") -> CacheShape:
+def layer_cache(
+    group: LayerGroup,
+    tp: int,
+    kv_bits: float,
+    state_bits: float,
+    mla_cache: str = "latent",
+    conv_bits: float = 16.0,
+) -> CacheShape:
     """Return the cache of one layer on one device, as the architecture needs it.
 
     Args:
@@ -109,6 +116,7 @@ def layer_cache(group: LayerGroup, tp: int, kv_bits: float, state_bits: float, m
         kv_bits: effective bits of a cached value (16, 8, 8.5 for q8_0, ...).
         state_bits: bits of a recurrent state value (32, or 16 where the runtime keeps it so).
         mla_cache: `latent`; engines of old stored it `padded` or as `full_heads`.
+        conv_bits: bits of a convolution's last inputs: 16 as the activations have, 32 in llama.cpp.
     """
     share = rank_share(group, tp)
     state = (group.state_elems * state_bits + group.conv_elems * conv_bits) / 8 / tp
@@ -137,10 +145,17 @@ def stored_mla_values(group: LayerGroup, tp: int, mla_cache: str) -> float:
 
 
 def stage_caches(
-    anatomy: Anatomy, layout: Layout, kv_bits: float, state_bits: float = 32.0, mla_cache: str = "latent"
+    anatomy: Anatomy,
+    layout: Layout,
+    kv_bits: float,
+    state_bits: float = 32.0,
+    mla_cache: str = "latent",
+    conv_bits: float = 16.0,
 ) -> tuple[CacheShape, ...]:
     """Return the cache of one request on one device of each pipeline stage, first to last."""
-    layers = [layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache) for group in anatomy.model.groups]
+    layers = [
+        layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache, conv_bits) for group in anatomy.model.groups
+    ]
     result = []
     for counts in stage_counts(anatomy.layer_order, len(layers), layout.pp):
         stage = CacheShape(0.0, ())
@@ -151,11 +166,9 @@ def stage_caches(
     return tuple(result)
 
 
-def request_cache(
-    anatomy: Anatomy, kv_bits: float, state_bits: float = 32.0, conv_bits: float = 16.0
-) -> CacheShape:
+def request_cache(anatomy: Anatomy, kv_bits: float, state_bits: float = 32.0, conv_bits: float = 16.0) -> CacheShape:
     """Return the cache of one request over the whole model, as if on one device."""
-    return stage_caches(anatomy, Layout(), kv_bits, state_bits, conv_bits)[0]
+    return stage_caches(anatomy, Layout(), kv_bits, state_bits, conv_bits=conv_bits)[0]
 
 
 def kv_bytes(anatomy: Anatomy, kv_bits: float, tokens: int, sequences: int = 1) -> int:
