@@ -230,7 +230,9 @@ def budget(runtime: str = "vllm", **facts: Any) -> Budget:
         "profiled_tokens": "batched_tokens", "forward_bytes": 2.0, "sampler_bytes_per_logit": 38.0,
         "persistent_bytes_per_logit": 0.0, "logit_rows": None, "non_torch_bytes_single": 133 * MIB,
         "non_torch_bytes_parallel": 553 * MIB, "context_bytes": 0, "graph_bytes": 400 * MIB, "graphs_in_budget": False,
-        "kv_block_tokens": 16, "window_extra_batches": 1, "state_bits": 16, "cache_copies": 1,
+        "kv_block_tokens": 16, "window_extra_batches": 1, "state_bits": 16,
+        "mla_cache": "latent",
+        "mxfp4_width_multiple": None, "cache_copies": 1,
         "embedding_on_host": False, "tiers": (Tier(0, 2048, 256), Tier(70, 8192, 1024)),
         "small_tier_names": ("a100",),
     }  # fmt: skip
