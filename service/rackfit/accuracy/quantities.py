@@ -58,7 +58,7 @@ def _stages(setting: CaseSetting) -> tuple[float, ...]:
 def _caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
     """Return the cache of one request per stage, in the form in which the engine's version stores it."""
     budget = setting.budget
-    return stage_caches(setting.anatomy, layout, setting.kv_bits, budget.state_bits, budget.mla_cache)
+    return stage_caches(setting.anatomy, layout, setting.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
 
 
 def weights_per_device(setting: CaseSetting) -> Figure:

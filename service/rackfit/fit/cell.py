@@ -140,8 +140,8 @@ def evaluate(
     asked = question.per_replica(layout.dp)
     terms = engine_terms(anatomy, budget, layout, device, memory, asked.context, asked.knobs)
     loads = device_weights(anatomy, precision, budget, layout)
-    needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits)
-    stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache)
+    needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
+    stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
     held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored]
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
     charges = [cache.bytes(rounded) * asked.sequences * budget.cache_copies for cache in held]

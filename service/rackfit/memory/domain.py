@@ -207,3 +207,8 @@ class Budget:
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]
     """Device names that take the smallest tier whatever their memory."""
+
+    @property
+    def conv_bits(self) -> int:
+        """Bits of a convolution's last inputs: llama.cpp keeps them as the state, in 32 bits."""
+        return 32 if self.runtime_id == "llama.cpp" else 16
