@@ -14,8 +14,7 @@ VOCABULARY_PADDING = 64
 
 def refusal(anatomy: Anatomy, precision: Precision, layout: Layout, budget: Budget) -> str | None:
     """Return why a layout cannot run, naming the number that forbids it; None where it can."""
-    checks = (_degrees(anatomy, layout, budget), _heads(anatomy, layout), _widths(anatomy, precision, layout))
-    return next((reason for reason in checks if reason), None)
+    return _degrees(anatomy, layout, budget) or _heads(anatomy, layout) or _widths(anatomy, precision, layout)
 
 
 def _degrees(anatomy: Anatomy, layout: Layout, budget: Budget) -> str | None:
