@@ -127,26 +127,14 @@ class Answers:
         from rackfit.ask.fit import fit_one
         from rackfit.ask.question import FitQuestion
 
-        on = self.expression(configuration)
         question = FitQuestion(
             model=model,
-            on=on,
+            on=configuration,
             precision=precision or None,
             context=None if context is None else whole("context", context),
             sequences=None if sequences is None else whole("sequences", sequences),
         )
         return fit_one(self.connection, question)
-
-    def expression(self, configuration: str) -> str:
-        """Return the hardware expression of a configuration id; other text is an expression already."""
-        row = self.connection.execute(
-            "select accelerator_id, node_count, devices_per_node from configurations where configuration_id = ?",
-            (configuration,),
-        ).fetchone()
-        if row is None:
-            return configuration
-        nodes = f"{row['node_count']} nodes x " if row["node_count"] > 1 else ""
-        return f"{nodes}{row['devices_per_node']}x {row['accelerator_id']}"
 
     def name(self, kind: str, text: str) -> str:
         """Return the key of the record that a name of one kind stands for.

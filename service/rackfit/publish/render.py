@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,6 +65,7 @@ EMPTY = Markup('<span class="rf-empty" title="no value on record">\u2014</span>'
 KEY_TABLES = {"key": "table_name"}
 
 
+@lru_cache(maxsize=256)
 def verdict(value: str, text: str = "", note: str = "") -> Markup:
     """Return a verdict with its word, sign and colour."""
     sign, title = VERDICTS[value]
@@ -78,14 +80,18 @@ def size(value: int | float) -> Markup:
     number = float(value)
     unit, name = next(((u, n) for u, n in ((GIB, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if abs(number) >= u), (1, "B"))
     text = f"{number / unit:,.2f}" if unit > 1 else f"{number:,.0f}"
-    return Markup('<span class="rf-size" title="{:,.0f} bytes">{}&nbsp;{}</span>').format(number, text, name)
+    return Markup(f'<span class="rf-size" title="{number:,.0f} bytes">{text}&nbsp;{name}</span>')  # digits only
 
 
 def row_link(urls: Any, database: str, table: str, key: Any) -> str:
     """Return the address of a row."""
+    return _row_address(str(urls.table(database, table)), table, str(key))
+
+
+def _row_address(address: str, table: str, key: str) -> str:
     if table == CONFIGURATIONS:
-        return str(urls.table(database, table)) + "?" + query_string({"configuration_id__exact": key})
-    return str(urls.row(database, table, tilde_encode(str(key))))
+        return f"{address}?{query_string({'configuration_id__exact': key})}"
+    return f"{address}/{tilde_encode(key)}"
 
 
 def query_string(arguments: dict[str, Any]) -> str:
@@ -116,7 +122,7 @@ def cell(value: Any, column: str, table: str | None, database: str, urls: Any) -
     if is_size(column):
         return size(value)
     if column in COUNTS and isinstance(value, int) and abs(value) >= 10_000:
-        return Markup('<span class="rf-number">{:,}</span>').format(value)
+        return Markup(f'<span class="rf-number">{value:,}</span>')  # digits only
     if column == "offer_id" and table != "offers":
         return Markup('<a href="{}">{}</a>').format(row_link(urls, database, "offers", value), value)
     return None
@@ -129,10 +135,17 @@ def _text(value: str, column: str, table: str | None, database: str, urls: Any) 
         return web_link(value)
     target = ID_TABLES.get(column)
     if target is not None and target != table:
-        return Markup('<a href="{}">{}</a>').format(row_link(urls, database, target, value), value)
+        return _row_anchor(str(urls.table(database, target)), target, value)
     return None
 
 
+@lru_cache(maxsize=8192)
+def _row_anchor(table: str, name: str, key: str) -> Markup:
+    """Return a link to a row by its key, given the address of its table. Pages repeat the same few ids."""
+    return Markup('<a href="{}">{}</a>').format(_row_address(table, name, key), key)
+
+
+@lru_cache(maxsize=1024)
 def is_size(column: str) -> bool:
     """Return whether a column holds a number of bytes worth showing as GiB."""
     if column in NOT_SIZES or "per_" in column.replace("_per_device", ""):

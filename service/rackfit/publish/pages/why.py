@@ -64,7 +64,7 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
     if not form.model or not form.on:
         raise UsageError("name a model and the hardware it should run on")
     question = FitQuestion(
-        model=form.model, on=answers.expression(form.on), precision=form.precision or None,
+        model=form.model, on=form.on, precision=form.precision or None,
         kv_precision=form.kv_precision or None, context=_number(form, "context"),
         sequences=_number(form, "sequences"), runtime=form.runtime or None,
     )  # fmt: skip
@@ -81,10 +81,16 @@ def resolved_one(answers: Answers, form: Form) -> tuple[str, dict[str, str]]:
     """Return the named query and its parameters for a form with only a model or only a machine."""
     if form.model:
         return MODEL_LIST, {"model": answers.name("model", form.model), "precision": form.precision}
-    from rackfit.fit.hardware_expression import parse_hardware
+    from rackfit.ask.question import find_machines
 
-    part = parse_hardware(answers.expression(form.on)).parts[0]
-    return MACHINE_LIST, {"device": answers.name("accelerator", part.name), "count": str(part.count)}
+    machine = find_machines(answers.connection, form.on)[0]
+    stored = answers.connection.execute(
+        "select 1 from configurations where accelerator_id = ? and device_count = ? and node_count = ?",
+        (machine.device.accelerator_id, machine.count, machine.nodes),
+    ).fetchone()
+    if machine.nodes > 1 or machine.others or stored is None:
+        raise UsageError(f"{machine.shown}: no stored list for this shape; name a model as well")
+    return MACHINE_LIST, {"device": machine.device.accelerator_id, "count": str(machine.count)}
 
 
 def _piece(name: str, x: float, width: float, y: int, height: int, title: str) -> Markup:
