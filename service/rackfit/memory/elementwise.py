@@ -13,44 +13,44 @@ Number = Any
 """An int, a float, or a NumPy array of them."""
 
 
-def _is_array(*values: Number) -> bool:
-    return any(hasattr(value, "__array__") for value in values)
+_PLAIN = frozenset({int, float, bool})
+"""Types that take the fast path, without a look at NumPy."""
 
 
 def maximum(first: Number, second: Number) -> Number:
     """Return the larger of two values, element by element."""
-    if _is_array(first, second):
-        import numpy
+    if type(first) in _PLAIN and type(second) in _PLAIN:
+        return first if first >= second else second
+    import numpy
 
-        return numpy.maximum(first, second)
-    return first if first >= second else second
+    return numpy.maximum(first, second)
 
 
 def minimum(first: Number, second: Number) -> Number:
     """Return the smaller of two values, element by element."""
-    if _is_array(first, second):
-        import numpy
+    if type(first) in _PLAIN and type(second) in _PLAIN:
+        return first if first <= second else second
+    import numpy
 
-        return numpy.minimum(first, second)
-    return first if first <= second else second
+    return numpy.minimum(first, second)
 
 
 def choose(condition: Any, then: Number, otherwise: Number) -> Number:
     """Return `then` where the condition holds, else `otherwise`."""
-    if _is_array(condition):
-        import numpy
+    if type(condition) in _PLAIN:
+        return then if condition else otherwise
+    import numpy
 
-        return numpy.where(condition, then, otherwise)
-    return then if condition else otherwise
+    return numpy.where(condition, then, otherwise)
 
 
 def floor(value: Number) -> Number:
-    """Return the largest whole number that is not above the value."""
-    if _is_array(value):
-        import numpy
+    """Return the largest whole number that is not above the value; infinity stays what it is."""
+    if type(value) in _PLAIN:
+        return math.floor(value) if math.isfinite(value) else value
+    import numpy
 
-        return numpy.floor(value)
-    return math.floor(value) if math.isfinite(value) else value
+    return numpy.floor(value)
 
 
 def ceil_div(value: int, divisor: int) -> int:

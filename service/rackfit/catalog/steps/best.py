@@ -11,8 +11,10 @@ from rackfit.catalog.read import rows_of
 
 Progress = Callable[[str, int, int], None]
 
-SEQUENCE_COLUMNS = {8192: 0, 32768: 1, 131072: 2}
-"""Contexts of workloads -> which of the stored sequence counts answers them."""
+COUNT_AT = {8192: 6, 32768: 7, 131072: 8}
+"""Contexts of workloads -> which column of CELLS counts their sequences."""
+NO_RANK = 2**31
+"""Rank of a shape that is not on offer."""
 
 CELLS = """
     select model_key, precision_key, configuration_key, verdict, margin_bytes, max_context,
@@ -33,10 +35,12 @@ PRICES = """
 
 @dataclass(slots=True)
 class Best:
-    """The best candidates so far for one model, precision and workload."""
+    """The best cells so far for one model, precision and workload, by rank of their shape."""
 
     smallest: tuple[Any, ...] | None = None
+    smallest_rank: int = NO_RANK
     cheapest: tuple[Any, ...] | None = None
+    cheapest_rank: int = NO_RANK
     unpriced: int = 0
 
 
@@ -44,19 +48,53 @@ def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     """Write the answers."""
     workloads = rows_of(connection, "select workload_id, context, sequences from workloads order by workload_id")
     shapes = _shapes(connection)
-    names = _names(connection)
+    by_size, by_price = _ranks(shapes)
     limits = dict(connection.execute("select model_key, max_context from fit_models join models using (model_id)"))
     best: dict[tuple[int, int, str], Best] = {}
+    asked = [(one["workload_id"], one["context"], one["sequences"], COUNT_AT[one["context"]]) for one in workloads]
     for cell in connection.execute(CELLS):
-        shape = shapes[cell[2]]
-        for workload in workloads:
-            if _does(cell, workload, limits[cell[0]]):
-                _consider(best.setdefault((cell[0], cell[1], workload["workload_id"]), Best()), cell, shape, workload)
-    connection.executemany(f"insert into best_fits values ({', '.join('?' * 16)})", _rows(best, names))
+        limit, shape = limits[cell[0]], cell[2]
+        for workload_id, context, sequences, at in asked:
+            count = cell[at]
+            if (limit is not None and limit < context) or (count is not None and count < sequences):
+                continue
+            key = (cell[0], cell[1], workload_id)
+            found = best.get(key)
+            if found is None:
+                found = best[key] = Best()
+            _consider(found, cell, count, by_size[shape], by_price[shape])
+    connection.executemany(
+        f"insert into best_fits values ({', '.join('?' * 16)})", _rows(best, shapes, _names(connection))
+    )
     progress("best fits", len(best), len(best))
 
 
-def _shapes(connection: sqlite3.Connection) -> dict[int, tuple[dict[str, Any], dict[str, Any] | None]]:
+def _consider(best: Best, cell: tuple[Any, ...], count: int | None, size: int, price: int) -> None:
+    """Keep a cell where its shape ranks before the best so far."""
+    if size < best.smallest_rank:
+        best.smallest_rank, best.smallest = size, (cell, count)
+    if price == NO_RANK:
+        best.unpriced += 1
+    elif price < best.cheapest_rank:
+        best.cheapest_rank, best.cheapest = price, (cell, count)
+
+
+Shapes = dict[int, tuple[dict[str, Any], dict[str, Any] | None]]
+
+
+def _ranks(shapes: Shapes) -> tuple[dict[int, int], dict[int, int]]:
+    """Rank shapes by memory, devices and name, and by price; shapes that are not on offer have no rank there."""
+    size = {
+        key: (shape["memory_bytes_summed"], shape["device_count"], shape["configuration_id"])
+        for key, (shape, _) in shapes.items()
+    }
+    cost = {key: (offer["price"], *size[key]) for key, (_, offer) in shapes.items() if offer is not None}
+    by_size = {key: rank for rank, key in enumerate(sorted(size, key=lambda key: size[key]))}
+    by_price = {key: rank for rank, key in enumerate(sorted(cost, key=lambda key: cost[key]))}
+    return by_size, {key: by_price.get(key, NO_RANK) for key in shapes}
+
+
+def _shapes(connection: sqlite3.Connection) -> Shapes:
     prices = {(row["accelerator_id"], row["device_count"]): row for row in rows_of(connection, PRICES)}
     found = rows_of(connection, "select * from configurations")
     return {row["configuration_key"]: (row, prices.get((row["accelerator_id"], row["device_count"]))) for row in found}
@@ -69,43 +107,19 @@ def _names(connection: sqlite3.Connection) -> tuple[dict[int, str], dict[int, st
     )
 
 
-def _does(cell: tuple[Any, ...], workload: dict[str, Any], limit: int | None) -> bool:
-    """Return whether a cell holds the workload's sequences, and the model takes contexts of that length."""
-    if limit is not None and limit < workload["context"]:
-        return False
-    count = cell[6 + SEQUENCE_COLUMNS[workload["context"]]]
-    return count is None or count >= workload["sequences"]
-
-
-def _consider(
-    best: Best, cell: tuple[Any, ...], found: tuple[dict[str, Any], dict[str, Any] | None], workload: dict[str, Any]
-) -> None:
-    shape, offer = found
-    count = cell[6 + SEQUENCE_COLUMNS[workload["context"]]]
-    size = (shape["memory_bytes_summed"], shape["device_count"], shape["configuration_id"])
-    facts = (shape, cell[3], cell[4], cell[5], count, offer)
-    if best.smallest is None or size < best.smallest[0]:
-        best.smallest = (size, facts)
-    if offer is None:
-        best.unpriced += 1
-        return
-    cost = (offer["price"], *size)
-    if best.cheapest is None or cost < best.cheapest[0]:
-        best.cheapest = (cost, facts)
-
-
 def _rows(
-    best: dict[tuple[int, int, str], Best], names: tuple[dict[int, str], dict[int, str]]
+    best: dict[tuple[int, int, str], Best], shapes: Shapes, names: tuple[dict[int, str], dict[int, str]]
 ) -> Iterator[tuple[Any, ...]]:
     models, precisions = names
     for (model_key, precision_key, workload_id), answer in best.items():
         for criterion, chosen in (("cheapest", answer.cheapest), ("smallest", answer.smallest)):
             if chosen is None:
                 continue
-            shape, verdict, margin, longest, count, offer = chosen[1]
+            cell, count = chosen
+            shape, offer = shapes[cell[2]]
             yield (
                 models[model_key], precisions[precision_key], workload_id, criterion, shape["configuration_id"],
-                verdict, shape["device_count"], shape["memory_bytes_summed"], margin, longest, count,
+                cell[3], shape["device_count"], shape["memory_bytes_summed"], cell[4], cell[5], count,
                 *(offer[name] if offer else None for name in ("offer_id", "price", "currency", "valid_from")),
                 answer.unpriced,
             )  # fmt: skip
