@@ -23,6 +23,10 @@ def connection(catalog):
 class Urls:
     """Addresses as Datasette makes them without a base path."""
 
+    def database(self, database):
+        """Address of a database."""
+        return f"/{database}"
+
     def table(self, database, table):
         """Address of a table."""
         return f"/{database}/{table}"
@@ -103,9 +107,11 @@ def test_counts_and_rates_keep_their_figures():
         assert render.cell(value, column, "t", "catalog", Urls()) is None
 
 
-def test_a_key_is_no_link_to_itself():
-    """On its own table an id is plain; on a view it leads to the row."""
-    assert render.cell("nvidia-l4", "accelerator_id", "accelerators", "catalog", Urls()) is None
+def test_a_key_leads_to_its_row_and_on_its_own_table_to_its_fits():
+    """On its own table an id leads to what fits, on a view to the row."""
+    own = render.cell("nvidia-l4", "accelerator_id", "accelerators", "catalog", Urls())
+    assert "/catalog/what_runs_on_a_device?device=nvidia-l4" in own
+    assert render.cell("bf16", "precision_id", "precisions", "catalog", Urls()) is None
     assert "/catalog/accelerators/nvidia-l4" in render.cell("nvidia-l4", "accelerator_id", "x", "catalog", Urls())
 
 

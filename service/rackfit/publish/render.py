@@ -36,6 +36,14 @@ ID_TABLES = {
 }
 """Column -> table that it is a key of; on views and queries Datasette does not know."""
 
+ANSWERS = {
+    "model_id": ("where_a_model_fits", "model"),
+    "accelerator_id": ("what_runs_on_a_device", "device"),
+    "system_id": ("what_fits_on_a_system", "system"),
+    "configuration_id": ("inference_fits", "configuration_id"),
+}
+"""Column -> page and parameter that list the fits of a record."""
+
 CONFIGURATIONS = "configurations"
 BYTES_ENDINGS = ("_bytes", "bytes")
 NOT_SIZES = frozenset({"forward_bytes", "nominal_bytes_per_param", "bytes_per_param", "total_bytes_per_param"})
@@ -134,9 +142,20 @@ def _text(value: str, column: str, table: str | None, database: str, urls: Any) 
     if value.startswith(("https://", "http://")) and len(value.split()) == 1:
         return web_link(value)
     target = ID_TABLES.get(column)
-    if target is not None and target != table:
+    if target is not None and target == table:
+        return _answers_anchor(str(urls.database(database)), column, value)
+    if target is not None:
         return _row_anchor(str(urls.table(database, target)), target, value)
     return None
+
+
+def _answers_anchor(database: str, column: str, key: str) -> Markup | None:
+    """Return a key on its own table with a link to the fits of its record."""
+    if column not in ANSWERS:
+        return None
+    page, parameter = ANSWERS[column]
+    shown = '{} <a class="rf-answers" href="{}/{}?{}">fits</a>'
+    return Markup(shown).format(key, database, page, query_string({parameter: key}))
 
 
 @lru_cache(maxsize=8192)

@@ -33,7 +33,7 @@ CONFIGURATIONS = (
     ("1x-nvidia-rtx-4060-ti-16gb", "RTX 4060 Ti 16 GB"),
     ("1x-nvidia-rtx-4090", "RTX 4090"),
     ("1x-nvidia-rtx-5090", "RTX 5090"),
-    ("1x-apple-m4-max-40c", "M4 Max 128 GB"),
+    ("1x-apple-m4-max-40c-128gb", "M4 Max 128 GB"),
     ("1x-nvidia-gb10", "DGX Spark"),
     ("1x-nvidia-l40s", "L40S"),
     ("1x-nvidia-h100-sxm5-80gb", "H100 80 GB"),
