@@ -263,7 +263,7 @@ def choose_precision(
         if note:
             notes.append(f"precision: {note}")
     choice = context.chooser.runtime_for(wanted, device)
-    if wanted == "bf16" and choice.support == "none" and asked is None:
+    if wanted == "bf16" and choice.support in ("none", "unknown") and asked is None:
         half = context.chooser.runtime_for("fp16", device)
         if half.support not in ("none", "unknown"):
             notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")

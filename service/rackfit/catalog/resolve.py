@@ -204,4 +204,4 @@ def near_names(connection: sqlite3.Connection, kinds: Sequence[str], key: str) -
     best: dict[str, str] = {}
     for _, alias, target in sorted(scored):
         best.setdefault(target, alias)
-    return list(best.values())[:NEAR_NAMES]
+    return list(dict.fromkeys(best.values()))[:NEAR_NAMES]

@@ -174,7 +174,7 @@ def evaluate(
 
 
 def _batch_in_flight(terms: Terms) -> float:
-    """Return one figure for the batch in flight: the smallest where devices differ (a window cap is one number)."""
+    """Return one figure for the batch in flight, the largest: callers pass devices of one token budget."""
     tokens: Any = terms.batched_tokens
     return float(tokens.max()) if hasattr(tokens, "max") else float(tokens)
 

@@ -15,7 +15,7 @@ from rackfit.catalog.read import device_of, read_model, rows_of
 from rackfit.fit.cell import FITS, Question
 from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.budget import engine_total
+from rackfit.memory.budget import DEFAULT_KNOBS, engine_total, tier_sizes
 from rackfit.memory.domain import Budget, Device, Model
 from rackfit.memory.weights import fitted
 
@@ -83,7 +83,7 @@ def _model_rows(
     tokens = min(DEFAULT_CONTEXT, model.max_context or DEFAULT_CONTEXT)
     question = Question(context=tokens, sequences=1, kv_bits=16.0)
     one_node_is_enough: set[tuple[str, str]] = set()
-    for group in groups:
+    for group in (part for whole in groups for part in _equal_batches(anatomy, context, whole)):
         if group.column.node_count > 1:
             kept = [at for at, name in enumerate(group.names) if (group.precision_id, name) not in one_node_is_enough]
             group = _part(group, kept)
@@ -103,6 +103,15 @@ def _model_rows(
                 one_node_is_enough.update(
                     (group.precision_id, group.names[at]) for at in positions if verdicts[at] == FITS
                 )
+
+
+def _equal_batches(anatomy: Anatomy, context: Context, group: Group) -> list[Group]:
+    """Return the group in parts of one token budget each, where windowed layers keep the batch in flight."""
+    budget = context.newest_budget(group.runtime_id)
+    if budget.window_extra_batches is None or not any(layers.kv_windowed_elems for layers in anatomy.model.groups):
+        return [group]
+    tokens, _ = tier_sizes(budget, group.column.memory, group.column.device.name, DEFAULT_KNOBS)
+    return [_part(group, numpy.flatnonzero(tokens == size).tolist()) for size in numpy.unique(tokens)]
 
 
 def _part(group: Group, kept: list[int]) -> Group:
