@@ -101,14 +101,14 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
 
 
 def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
-    """Return the cache that the engine charges to one request: windows grow by the batches in flight."""
+    """Return the cache that the engine charges to one request: windows grow by the batches in flight, copies count."""
     slopes: list[tuple[float, int | None]] = []
     for slope, cap in shape.slopes:
         if cap is None or budget.window_extra_batches is None:
             slopes.append((slope, None))
         else:
             slopes.append((slope, int(cap - 1 + budget.window_extra_batches * batched_tokens)))
-    return CacheShape(shape.constant, tuple(slopes))
+    return CacheShape(shape.constant, tuple(slopes)).times(budget.cache_copies)
 
 
 def evaluate(
@@ -143,17 +143,43 @@ def evaluate(
     needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
     stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
     held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored]
+    parts = Parts(tuple(loads), needs, tuple(held))
+    return bind(parts, weight_spread(precision), budget, layout, question, terms, spread * memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the devices of a layout hold: weights, cache of one request as needed, and as the engine charges it."""
+
+    loads: tuple[float, ...]
+    needs: tuple[CacheShape, ...]
+    held: tuple[CacheShape, ...]
+
+
+def bind(
+    parts: Parts, spread: float, budget: Budget, layout: Layout, question: Question, terms: Terms, unsure: Number
+) -> Cell:
+    """Return the cell of the device that holds most.
+
+    Args:
+        parts: what each device holds.
+        spread: relative half-width of the weights.
+        budget: the engine's rules.
+        layout: degrees of parallelism.
+        question: what is asked of all replicas together.
+        terms: what the engine takes beside weights and cache, and its limit.
+        unsure: bytes of the device's memory that are not certain.
+    """
+    asked, loads = question.per_replica(layout.dp), parts.loads
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
-    charges = [cache.bytes(rounded) * asked.sequences * budget.cache_copies for cache in held]
+    charges = [cache.bytes(rounded) * asked.sequences for cache in parts.held]
     stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index])
-    weights, kv = loads[stage], needs[stage].bytes(asked.context) * asked.sequences
+    weights, kv = loads[stage], parts.needs[stage].bytes(asked.context) * asked.sequences
     runtime = terms.runtime + charges[stage] - kv
     total = weights + kv + terms.workspace + runtime
-    half = weight_spread(precision) * weights + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES
-    low, high = maximum(total - half, weights + kv - weight_spread(precision) * weights), total + half
-    verdict = choose(high <= terms.limit - spread * memory, FITS, choose(total <= terms.limit, TIGHT, NO))
+    half = spread * weights + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES
+    low, high = maximum(total - half, weights + kv - spread * weights), total + half
     pools = [terms.limit - load - terms.workspace - terms.runtime for load in loads]
-    longest = _least([cache.tokens_within(pool) for cache, pool in zip(held, pools, strict=True)])
     return Cell(
         layout=layout,
         weights=weights,
@@ -167,9 +193,9 @@ def evaluate(
         low=low,
         high=high,
         usable=terms.limit,
-        verdict=verdict,
-        max_context=longest,
-        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+        verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
+        max_context=_least([cache.tokens_within(pool) for cache, pool in zip(parts.held, pools, strict=True)]),
+        max_sequences=tuple(_sequences(list(parts.held), pools, length) * layout.dp for length in STANDARD_CONTEXTS),
     )
 
 
