@@ -67,6 +67,20 @@ def test_half_a_question_is_a_list(get, query, place):
     assert answer.status_code == 302 and answer.headers["location"].startswith(place)
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["on=3x+rtx-4090", "on=rtx-4090&context=65536", "model=llama-3.1-70b&context=65536", "on=2+nodes+x+dgx-h100"],
+)
+def test_half_a_question_beyond_the_stored_matrix_is_computed(get, query):
+    """Another context or count is not dropped on the way to a stored list: the list is made for it."""
+    page = get(f"/why?{query}", follow=False)
+    assert page.status_code == 200 and 'class="rf-verdict' in page.text
+    body = get(f"/why.json?{query}").json()
+    assert body["results"] and body["query"]
+    if "context" in query:
+        assert {row["context"] for row in body["results"]} == {65536}
+
+
 def test_what_does_not_fit_says_what_would(get):
     """Llama-3.1-70B at 16 bits is no on one A100 80GB (141 GB of weights), and suggestions say what changes that."""
     answer = get("/why.json?model=llama-3.1-70b&on=a100-sxm4-80gb&precision=bf16").json()

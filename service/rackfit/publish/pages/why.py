@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
+from datasette.utils.asgi import Response
 from markupsafe import Markup
 
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
-from rackfit.publish.answers import Answers, whole
-from rackfit.publish.pages import explain
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages import explain, listing
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-
-MODEL_LIST, MACHINE_LIST = "where_a_model_fits", "what_runs_on_a_device"
-LONGEST = 200
-"""Characters of a parameter that are still a name."""
+from rackfit.publish.pages.form import Form, question_of, read_form
 
 BAR_WIDTH = 1000
 BAR_TERMS = ("weights", "kv", "workspace", "runtime")
-
-
-@dataclass(frozen=True)
-class Form:
-    """What the page was asked, as it was typed."""
-
-    model: str = ""
-    on: str = ""
-    precision: str = ""
-    kv_precision: str = ""
-    context: str = ""
-    sequences: str = ""
-    runtime: str = ""
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """The parameters that were filled in."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
-
-
-def read_form(arguments: Any) -> Form:
-    """Return the form of a request."""
-    return Form(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(Form)})
-
-
-def _number(form: Form, name: str) -> int | None:
-    text = getattr(form, name).replace(",", "").replace("_", "")
-    return whole(name, text) if text else None
 
 
 def answer(answers: Answers, form: Form) -> dict[str, Any]:
@@ -56,18 +25,8 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
         RackfitError: a name or figure that cannot be read, or a question without an honest answer.
     """
     from rackfit.ask.fit import fit_one
-    from rackfit.ask.question import FitQuestion
 
-    for name, value in form.asked.items():
-        if len(value) > LONGEST:
-            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
-    if not form.model or not form.on:
-        raise UsageError("name a model and the hardware it should run on")
-    question = FitQuestion(
-        model=form.model, on=form.on, precision=form.precision or None,
-        kv_precision=form.kv_precision or None, context=_number(form, "context"),
-        sequences=_number(form, "sequences"), runtime=form.runtime or None,
-    )  # fmt: skip
+    question = question_of(form)
     found = fit_one(answers.connection, question)
     return {
         **found,
@@ -75,22 +34,6 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
         "limit_explained": explain.limit(answers, found),
         "sources": explain.sources(answers, found),
     }
-
-
-def resolved_one(answers: Answers, form: Form) -> tuple[str, dict[str, str]]:
-    """Return the named query and its parameters for a form with only a model or only a machine."""
-    if form.model:
-        return MODEL_LIST, {"model": answers.name("model", form.model), "precision": form.precision}
-    from rackfit.ask.question import find_machines
-
-    machine = find_machines(answers.connection, form.on)[0]
-    stored = answers.connection.execute(
-        "select 1 from configurations where accelerator_id = ? and device_count = ? and node_count = ?",
-        (machine.device.accelerator_id, machine.count, machine.nodes),
-    ).fetchone()
-    if machine.nodes > 1 or machine.others or stored is None:
-        raise UsageError(f"{machine.shown}: no stored list for this shape; name a model as well")
-    return MACHINE_LIST, {"device": machine.device.accelerator_id, "count": str(machine.count)}
 
 
 def _piece(name: str, x: float, width: float, y: int, height: int, title: str) -> Markup:
@@ -125,27 +68,31 @@ async def page(request: Any, datasette: Any) -> Any:
     form = read_form(request.args)
     status, found, problem = 200, None, None
     try:
-        database = open_database(datasette)
         if form.model and form.on:
-            found = await ask(database, lambda answers: answer(answers, form))
+            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
         elif form.model or form.on:
-            return await _list(datasette, database, form)
+            found = await _list(datasette, form, as_json)
+            if isinstance(found, Response):
+                return found
         elif as_json or form.asked:
-            raise UsageError("name a model and the hardware it should run on")
+            raise UsageError("name a model, or the hardware it should run on, or both")
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if as_json:
         return json_response(problem or found or {}, status)
-    return await html_response(
-        datasette, "rackfit_why.html", _context(datasette, form, found, problem), request, status
-    )
+    context = _context(datasette, form, found, problem)
+    return await html_response(datasette, "rackfit_why.html", context, request, status)
 
 
-async def _list(datasette: Any, database: Any, form: Form) -> Any:
-    from datasette.utils.asgi import Response
-
-    slug, arguments = await ask(database, lambda answers: resolved_one(answers, form))
-    return Response.redirect(f"{datasette.urls.query(database.name, slug)}?{render.query_string(arguments)}")
+async def _list(datasette: Any, form: Form, as_json: bool) -> Any:
+    """Return the list for half a question: a way to the stored one where that has the answer, else computed."""
+    database = open_database(datasette)
+    question_of(form)
+    place = None if as_json else await ask(database, lambda answers: listing.stored(answers, form))
+    if place is not None:
+        slug, arguments = place
+        return Response.redirect(f"{datasette.urls.query(database.name, slug)}?{render.query_string(arguments)}")
+    return await ask(database, lambda answers: listing.live(answers, form))
 
 
 def _context(
@@ -155,6 +102,13 @@ def _context(
     shown: dict[str, Any] = {"form": form, "answer": found, "problem": problem, "near": []}
     if problem is not None:
         shown["near"] = _near(urls, form, problem)
+    if found is not None and "results" in found:
+        return shown | {
+            "answer": None,
+            "size": render.size,
+            "list": listing.rows(urls, form, found["results"]),
+            "json_href": f"{urls.path('/why.json')}?{render.query_string(form.asked)}",
+        }
     if found is not None:
         database = open_database(datasette).name
         shown |= {
