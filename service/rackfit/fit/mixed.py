@@ -1,20 +1,24 @@
 """Unlike devices in one machine: the smallest binds under tensor parallelism, whole layers go where they fit.
 
-A pooled sum is never used: 30 GB free here and 50 GB there are not 80 GB for one tensor.
+A pooled sum is never used: 30 GB free here and 50 GB there are not 80 GB for one tensor. Each device is checked alone
+against its own memory, with the layers that it really holds.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.fit.cell import NO, Cell, Question, device_weights, evaluate
+from rackfit.fit.cell import NO, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.budget import engine_terms, engine_total
+from rackfit.memory.budget import Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
-from rackfit.memory.kv_cache import stage_caches
+from rackfit.memory.kv_cache import CacheShape, layer_cache
 from rackfit.memory.layouts import refusal
-from rackfit.memory.weights import layer_bytes
+from rackfit.memory.weights import layer_bytes, outer_bytes
+
+VERDICTS = ("no", "tight", "fits")
+SINGLE = Layout()
 
 
 def evaluate_mixed(
@@ -27,59 +31,117 @@ def evaluate_mixed(
     """Return the cell of the binding device, how it was laid out (or why it cannot be), and the placement.
 
     Tensor parallelism needs equal shares, so the smallest device binds; if that does not fit, whole layers are placed
-    by the memory of each device.
+    by the memory of each device. An engine that splits tensors runs on devices of one maker only.
     """
     flat = [device for device, count in devices for _ in range(count)]
+    makers = sorted({device.vendor for device in flat})
+    if budget.parallelism == "tensor" and len(makers) > 1:
+        return None, f"{budget.runtime_id} does not run over devices of {' and '.join(makers)} together", []
     smallest = min(flat, key=lambda device: device.memory_bytes)
     tensor = Layout(tp=len(flat))
-    reason = refusal(anatomy, precision, tensor, budget)
-    if reason is None:
+    if refusal(anatomy, precision, tensor, budget) is None:
         cell = evaluate(anatomy, precision, budget, tensor, smallest, question)
         if cell.verdict > NO:
             return cell, f"equal shares over {len(flat)} devices, {smallest.name} binds", []
-    return _by_layers(anatomy, precision, budget, flat, smallest, question)
-
-
-def _by_layers(
-    anatomy: Anatomy, precision: Precision, budget: Budget, flat: list[Device], smallest: Device, question: Question
-) -> tuple[Cell | None, str, list[dict[str, Any]]]:
-    """Place whole layers in proportion to what each device has left beside its own fixed terms."""
     layout = Layout(pp=len(flat))
     reason = refusal(anatomy, precision, layout, budget)
     if reason is not None:
         return None, reason, []
-    single = Layout()
-    layers = anatomy.model.n_layers
-    per_layer = (
-        sum(
-            count * size
-            for count, size in zip(
-                (group.count for group in anatomy.model.groups), layer_bytes(anatomy, precision, single), strict=True
-            )
-        )
-        / layers
-    )
-    cache = stage_caches(anatomy, single, question.kv_bits, budget.state_bits)[0]
-    per_layer += cache.bytes(question.context) * question.sequences / layers
-    outer = sum(device_weights(anatomy, precision, budget, single)) - sum(
-        group.count * size
-        for group, size in zip(anatomy.model.groups, layer_bytes(anatomy, precision, single), strict=True)
-    )
-    rooms, placed = [], []
-    for device in flat:
+    return _by_layers(Split(anatomy, precision, budget, question, layout), flat)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A model to be spread over devices in whole layers."""
+
+    anatomy: Anatomy
+    precision: Precision
+    budget: Budget
+    question: Question
+    layout: Layout
+
+    def layers(self) -> list[tuple[float, CacheShape]]:
+        """Return weight bytes and cache of each layer, in the order of the model."""
+        groups, budget = self.anatomy.model.groups, self.budget
+        weights = layer_bytes(self.anatomy, self.precision, SINGLE)
+        bits = (self.question.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
+        caches = [layer_cache(group, 1, *bits) for group in groups]
+        return [(weights[group], caches[group]) for group in self.anatomy.layer_order]
+
+    def ends(self) -> tuple[float, float]:
+        """Return the bytes that the first device holds before its layers, and the last one after them."""
+        embedding, head, tower = outer_bytes(self.anatomy, self.precision, self.layout)
+        return tower if self.budget.embedding_on_host else embedding + tower, head
+
+    def terms(self, device: Device) -> tuple[Terms, float]:
+        """Return what the engine takes on a device, and the device's memory as the engine sees it."""
         total = float(engine_total(device.memory_bytes, device.vendor, device.unified))
-        terms = engine_terms(anatomy, budget, layout, device, total, question.context, question.knobs)
-        rooms.append(max(float(terms.limit - terms.workspace - terms.runtime) - outer / len(flat), 0.0))
-    shares = [int(room // per_layer) for room in rooms]
-    missing = layers - sum(shares)
-    surplus = -missing
-    for device, share in zip(flat, shares, strict=True):
-        placed.append({"accelerator": device.accelerator_id, "layers_that_fit": share})
-    cell = evaluate(anatomy, precision, budget, layout, smallest, question)
-    weights_share = replace(cell, verdict=0 if missing > 0 else (1 if surplus < len(flat) else 2))
-    text = (
-        f"whole layers by memory: {sum(shares)} of {layers} layers fit"
-        if missing > 0
-        else f"whole layers in proportion to memory, room for {surplus} layers more"
+        question = self.question
+        terms = engine_terms(self.anatomy, self.budget, self.layout, device, total, question.context, question.knobs)
+        return terms, total
+
+
+def _by_layers(split: Split, flat: list[Device]) -> tuple[Cell, str, list[dict[str, Any]]]:
+    """Place whole layers in proportion to what each device has left beside its own fixed terms."""
+    layers, (first, last) = split.layers(), split.ends()
+    found = [split.terms(device) for device in flat]
+    rooms = [max(float(terms.limit - terms.workspace - terms.runtime), 0.0) for terms, _ in found]
+    rooms[0], rooms[-1] = max(rooms[0] - first, 0.0), max(rooms[-1] - last, 0.0)
+    cells, placed, start = [], [], 0
+    for number, (device, count) in enumerate(zip(flat, shares(rooms, len(layers)), strict=True)):
+        held = layers[start : start + count]
+        start += count
+        outer = (first if number == 0 else 0.0) + (last if number == len(flat) - 1 else 0.0)
+        cell = _device_cell(split, held, outer, device, *found[number])
+        cells.append(cell)
+        placed.append(
+            {
+                "accelerator": device.accelerator_id,
+                "layers": count,
+                "total_bytes": round(float(cell.total)),
+                "usable_bytes": round(float(cell.usable)),
+                "verdict": VERDICTS[int(cell.verdict)],
+            }
+        )
+    at = min(range(len(cells)), key=lambda number: float(cells[number].usable - cells[number].high))
+    text = f"whole layers in proportion to memory ({', '.join(str(one['layers']) for one in placed)}), "
+    return _binding(cells, at), f"{text}{flat[at].name} binds", placed
+
+
+def _device_cell(
+    split: Split, held: list[tuple[float, CacheShape]], outer: float, device: Device, terms: Terms, total: float
+) -> Cell:
+    """Return the cell of one device with its layers alone."""
+    cache = CacheShape(0.0, ())
+    for _, layer in held:
+        cache = cache.plus(layer)
+    charged = engine_cache(cache, split.budget, float(terms.batched_tokens))
+    parts = Parts((sum(size for size, _ in held) + outer,), (cache,), (charged,))
+    spread = weight_spread(split.precision)
+    return bind(parts, spread, split.budget, split.layout, split.question, terms, device.memory_spread * total)
+
+
+def shares(rooms: list[float], layers: int) -> list[int]:
+    """Return how many of so many layers each device gets: in proportion to its room, largest remainder first.
+
+    >>> shares([20.0, 10.0], 32)
+    [21, 11]
+    """
+    whole = sum(rooms)
+    parts = [layers * room / whole if whole else layers / len(rooms) for room in rooms]
+    counts = [int(part) for part in parts]
+    left = sorted(range(len(rooms)), key=lambda number: (counts[number] - parts[number], number))
+    for number in left[: layers - sum(counts)]:
+        counts[number] += 1
+    return counts
+
+
+def _binding(cells: list[Cell], at: int) -> Cell:
+    """Return the cell of the device that binds, with the verdict and extents that all devices together allow."""
+    extents = zip(*(cell.max_sequences for cell in cells), strict=True)
+    return replace(
+        cells[at],
+        verdict=min(cell.verdict for cell in cells),
+        max_context=min(cell.max_context for cell in cells),
+        max_sequences=tuple(min(counts) for counts in extents),
     )
-    return weights_share, text, placed
