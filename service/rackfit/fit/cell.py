@@ -111,6 +111,16 @@ def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> Ca
     return CacheShape(shape.constant, tuple(slopes)).times(budget.cache_copies)
 
 
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What the devices of each stage hold beside the model: bytes, and a cache of one request of its own."""
+
+    extras: tuple[float, ...]
+    caches: tuple[CacheShape, ...]
+    doubt: float = 0.0
+    """Bytes that may come on top and that no rule gives."""
+
+
 def evaluate(
     anatomy: Anatomy,
     precision: Precision,
@@ -120,6 +130,7 @@ def evaluate(
     question: Question,
     memory: Number = None,
     spread: Number = None,
+    added: Added | None = None,
 ) -> Cell:
     """Return the cell of one layout.
 
@@ -132,6 +143,7 @@ def evaluate(
         question: context, sequences, cache format and knobs.
         memory: bytes that the engine sees on one device (number or array); None derives it from the device.
         spread: relative uncertainty of `memory`; None takes the device's.
+        added: what the devices hold beside the model.
     """
     if memory is None:
         memory = engine_total(device.memory_bytes, device.vendor, device.unified)
@@ -142,8 +154,11 @@ def evaluate(
     loads = device_weights(anatomy, precision, budget, layout)
     needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
     stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
-    held = [engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored]
-    parts = Parts(tuple(loads), needs, tuple(held))
+    if added is not None:
+        stored = tuple(own.plus(other) for own, other in zip(stored, added.caches, strict=True))
+    held = tuple(engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored)
+    extras, doubt = ((), 0.0) if added is None else (added.extras, added.doubt)
+    parts = Parts(tuple(loads), needs, held, extras, doubt)
     return bind(parts, weight_spread(precision), budget, layout, question, terms, spread * memory)
 
 
@@ -154,6 +169,10 @@ class Parts:
     loads: tuple[float, ...]
     needs: tuple[CacheShape, ...]
     held: tuple[CacheShape, ...]
+    extras: tuple[float, ...] = ()
+    """Bytes that each device holds beside the model: draft model, adapters. Empty: none."""
+    doubt: float = 0.0
+    """Bytes that may come on top and that no rule gives."""
 
 
 def bind(
@@ -170,16 +189,17 @@ def bind(
         terms: what the engine takes beside weights and cache, and its limit.
         unsure: bytes of the device's memory that are not certain.
     """
-    asked, loads = question.per_replica(layout.dp), parts.loads
+    asked, loads, extras = question.per_replica(layout.dp), parts.loads, parts.extras or (0.0,) * len(parts.loads)
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
     charges = [cache.bytes(rounded) * asked.sequences for cache in parts.held]
-    stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index])
+    stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index] + extras[index])
     weights, kv = loads[stage], parts.needs[stage].bytes(asked.context) * asked.sequences
-    runtime = terms.runtime + charges[stage] - kv
+    runtime = terms.runtime + extras[stage] + charges[stage] - kv
     total = weights + kv + terms.workspace + runtime
-    half = spread * weights + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES
+    half = spread * (weights + extras[stage]) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt
     low, high = maximum(total - half, weights + kv - spread * weights), total + half
-    pools = [terms.limit - load - terms.workspace - terms.runtime for load in loads]
+    beside = terms.workspace + terms.runtime
+    pools = [terms.limit - load - beside - extra for load, extra in zip(loads, extras, strict=True)]
     return Cell(
         layout=layout,
         weights=weights,
