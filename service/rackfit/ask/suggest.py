@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from typing import Any
 
 from rackfit.ask.question import FitQuestion
@@ -50,7 +51,9 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
             tried.append((f"weights in {width[3:]} bits", {"precision": width}))
     tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
     for factor in (2, 4, 8):
-        tried.append((f"{factor} times the devices", {"on": _more(question.on or "", factor), **_free(question)}))
+        tried.append(
+            (f"{factor} times the devices", {"on": more_devices(question.on or "", factor), **_free(question)})
+        )
     return tried
 
 
@@ -58,12 +61,12 @@ def _free(question: FitQuestion) -> dict[str, Any]:
     return {name: None for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
 
 
-def _more(on: str, factor: int) -> str:
+def more_devices(on: str, factor: int) -> str:
     """Return the hardware expression with so many times the devices, as more nodes where it names a system."""
     from rackfit.fit.hardware_expression import parse_hardware
 
     expression = parse_hardware(on)
-    part = expression.parts[0]
     if expression.nodes > 1:
-        return f"{expression.nodes * factor} nodes x {part.count}x {part.name}"
-    return f"{part.count * factor}x {part.name}"
+        return str(replace(expression, nodes=expression.nodes * factor))
+    parts = tuple(replace(part, count=part.count * factor, counted=True) for part in expression.parts)
+    return str(replace(expression, parts=parts))
