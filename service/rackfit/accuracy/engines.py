@@ -17,16 +17,16 @@ STACKS = (
     ("llama", "llama.cpp"),
     ("ggml", "llama.cpp"),
     ("lm studio", "llama.cpp"),
-    ("transformers", "transformers"),
     ("accelerate", "transformers"),
-    ("autoawq", "transformers"),
-    ("litgpt", "transformers"),
+    ("autoawq", "autoawq"),
+    ("litgpt", "litgpt"),
     ("gpt-fast", "transformers"),
     ("docs.mistral", "transformers"),
+    ("transformers", "transformers"),
 )
 """Word in the engine's name -> engine whose rules are nearest. Eager PyTorch stacks hold weights, cache and little
 more; an engine without rules of its own that reserves a share of the card is read as vLLM, and the estimate says so."""
-OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers")
+OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers", "litgpt", "autoawq")
 DEFAULT = "vllm"
 
 

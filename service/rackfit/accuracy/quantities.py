@@ -20,11 +20,18 @@ from rackfit.fit.cell import (
 )
 from rackfit.memory.budget import GIB, MIB, engine_terms
 from rackfit.memory.domain import Layout
+from rackfit.memory.eager import eager_bytes
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.gguf import gguf_bytes
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 from rackfit.memory.weights import GGUF_MIX, stage_weights
 
+LOADED_SPREAD = 0.03
+"""Loads printed by engines exceed the tensors by up to 3 % (Gemma, Qwen2.5 under vLLM): buffers and towers per rank."""
+TOKENS_SPREAD = 0.02
+CACHE_SPREAD = 0.03
+PEAK_SPREAD_BYTES = 3 * 2**27
+AS_PUBLISHED = "GB_as_published"
 GB = 10**9
 MB = 10**6
 
@@ -64,7 +71,7 @@ def _caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
 def weights_per_device(setting: CaseSetting) -> Figure:
     """Return the weights on the fullest device, bytes."""
     value = max(_stages(setting))
-    return around(value, value * weight_spread(setting.layout_precision))
+    return around(value, value * LOADED_SPREAD + value * weight_spread(setting.layout_precision))
 
 
 def weights_total(setting: CaseSetting) -> Figure:
@@ -73,7 +80,7 @@ def weights_total(setting: CaseSetting) -> Figure:
     if known is not None:
         return known
     value = sum(stage_weights(setting.anatomy, setting.layout_precision, Layout()))
-    return around(value, value * weight_spread(setting.layout_precision))
+    return around(value, value * LOADED_SPREAD + value * weight_spread(setting.layout_precision))
 
 
 def artifact_bytes(setting: CaseSetting) -> Figure | None:
@@ -149,12 +156,18 @@ def peak_total(setting: CaseSetting) -> Figure:
 
 def _peak(setting: CaseSetting, layout: Layout) -> Figure:
     question, budget = setting.question(), setting.budget
-    tokens = question.context if setting.case.context else 0
+    tokens = max(question.context if setting.case.context else 0, budget.min_cache_tokens // question.sequences)
     weights = max(device_weights(setting.anatomy, setting.layout_precision, budget, layout))
     cache = _caches(setting, layout)[0]
     held = float(cache.bytes(tokens)) * question.sequences * budget.cache_copies
-    value = weights + held + budget.non_torch_bytes_single
-    half = weight_spread(setting.layout_precision) * weights + 0.1 * held + RUNTIME_SPREAD_BYTES
+    prompt = int(setting.case.number("prefill") or setting.case.number("input_tokens") or 0)
+    extra = eager_bytes(setting.anatomy, setting.layout_precision, budget, prompt, question.sequences, held)
+    value = weights + held + extra + budget.non_torch_bytes_single
+    half = (
+        weight_spread(setting.layout_precision) * weights + CACHE_SPREAD * held + 0.3 * abs(extra) + PEAK_SPREAD_BYTES
+    )
+    if budget.cache_copies > 1:
+        half += 0.2 * held  # how much of the old copy is still alive at the peak depends on the allocator
     return Figure(value, max(value - half, weights * 0.95), value + half)
 
 
@@ -204,7 +217,8 @@ def pool_tokens(setting: CaseSetting) -> Figure:
     def blocks(size: float) -> float:
         return size / rate // block * block
 
-    return Figure(blocks(pool.value), blocks(pool.low), blocks(pool.high))
+    low, high = pool.low * (1 - TOKENS_SPREAD), pool.high * (1 + TOKENS_SPREAD)
+    return Figure(blocks(pool.value), blocks(low), blocks(high))
 
 
 def needed_per_device(setting: CaseSetting) -> Figure:
@@ -290,7 +304,9 @@ def metal_limit(setting: CaseSetting) -> Figure:
     )
     if rows:
         sizes = sorted(float(row["usable_bytes"]) for row in rows)
-        return Figure(sizes[0], sizes[0], sizes[-1], ("lowest limit on record for this chip and memory",))
+        return Figure(
+            sizes[0], 0.999 * sizes[0], 1.001 * sizes[-1], ("lowest limit on record for this chip and memory",)
+        )
     return driver_total(setting)
 
 
@@ -330,7 +346,13 @@ def fits(setting: CaseSetting) -> Figure:
 
 
 def _in(estimator: Estimator, unit: float) -> Estimator:
-    return lambda setting: estimator(setting).scaled(unit)
+    """Return the estimator in a unit; a GB "as published" is what the stack's tables mean by it."""
+
+    def scaled(setting: CaseSetting) -> Figure:
+        binary = setting.case.unit == AS_PUBLISHED and unit == GB and setting.budget.prints_gib_as_gb
+        return estimator(setting).scaled(GIB if binary else unit)
+
+    return scaled
 
 
 QUANTITIES: dict[str, Estimator] = {

@@ -162,6 +162,8 @@ def budget_of(row: dict[str, Any]) -> Budget:
     own["tiers"] = tuple(Tier(*tier) for tier in json.loads(row["tiers"]))
     own["small_tier_names"] = tuple(json.loads(row["small_tier_names"]))
     own["graphs_in_budget"] = bool(row["graphs_in_budget"])
+    own["prints_gib_as_gb"] = bool(row["prints_gib_as_gb"])
+    own["loads_second_head"] = bool(row["loads_second_head"])
     own["embedding_on_host"] = bool(row["embedding_on_host"])
     return Budget(**own)
 

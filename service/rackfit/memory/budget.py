@@ -91,14 +91,17 @@ def forward_bytes(anatomy: Anatomy, budget: Budget, layout: Layout, tokens: Numb
     return budget.forward_bytes * tokens * width
 
 
-def profiled_context(context: int, knobs: Knobs) -> int:
+def profiled_context(anatomy: Anatomy, context: int, knobs: Knobs) -> int:
     """Return the tokens that vLLM V0 profiles: the context, or one chunk where prefill is chunked.
 
-    Chunked prefill is on by itself above 32768 tokens, in chunks of 2048: a longer context can leave more cache.
+    Chunked prefill is on by itself above 32768 tokens, in chunks of 2048: a longer context can leave more cache. It is
+    not with latent attention, windows or towers (runtime_rules, term chunked_prefill_default).
     """
     if knobs.batched_tokens is not None:
         return knobs.batched_tokens
-    return CHUNK_TOKENS if context > CHUNKED_ABOVE else context
+    plain = not anatomy.model.kv_lora_rank and not anatomy.tower_params
+    plain = plain and not any(group.window for group in anatomy.model.groups)
+    return CHUNK_TOKENS if plain and context > CHUNKED_ABOVE else context
 
 
 def _reserve_share(total: Number, tokens: Number, graph_sequences: Number, layout: Layout) -> Number:
@@ -125,7 +128,7 @@ def engine_terms(
     tokens, sequences = tier_sizes(budget, total, device.name, knobs)
     rows = {
         "batched_tokens": tokens,
-        "context": profiled_context(context, knobs) + 0 * total,
+        "context": profiled_context(anatomy, context, knobs) + 0 * total,
         "ubatch": tokens,
         "none": 0 * total,
     }

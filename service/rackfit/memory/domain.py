@@ -203,6 +203,18 @@ class Budget:
     """Expert widths in MXFP4 are stored padded to a multiple of this."""
     cache_copies: int
     """Copies of the cache at its peak: 2 where it grows by concatenation."""
+    min_cache_tokens: int
+    """Tokens that a cache set aside at start holds at least."""
+    prints_gib_as_gb: bool
+    """Whether what the stack's tables call GB is 2^30 bytes."""
+    prompt_logit_bytes: float
+    """Bytes per logit of the prompt; 0 where only the last position's logits are made."""
+    widened_head_bytes: float
+    """Bytes per value of the wide copy of a quantised head; 0 where the head is not quantised."""
+    loads_second_head: bool
+    """Whether a tied head that a checkpoint stores again is loaded again."""
+    awq_cache_surplus: float
+    """Share of the cache that peaks with AWQ weights show on top of it."""
     embedding_on_host: bool
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]

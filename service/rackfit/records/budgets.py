@@ -42,6 +42,12 @@ class Budget(Record):
     mla_cache: Literal["latent", "padded", "full_heads"]
     mxfp4_width_multiple: PositiveCount | None = None
     cache_copies: PositiveCount
+    min_cache_tokens: Count = 0
+    prints_gib_as_gb: bool = False
+    prompt_logit_bytes: NonNegative = 0.0
+    widened_head_bytes: NonNegative = 0.0
+    loads_second_head: bool = False
+    awq_cache_surplus: NonNegative = 0.0
     embedding_on_host: bool
     tiers: list[Tier]
     small_tier_names: list[Text] = []

@@ -42,6 +42,12 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "mla_cache": record.mla_cache,
                 "mxfp4_width_multiple": record.mxfp4_width_multiple,
                 "cache_copies": record.cache_copies,
+                "min_cache_tokens": record.min_cache_tokens,
+                "prints_gib_as_gb": int(record.prints_gib_as_gb),
+                "prompt_logit_bytes": float(record.prompt_logit_bytes),
+                "widened_head_bytes": float(record.widened_head_bytes),
+                "loads_second_head": int(record.loads_second_head),
+                "awq_cache_surplus": float(record.awq_cache_surplus),
                 "embedding_on_host": int(record.embedding_on_host),
                 "tiers": json.dumps(
                     [[tier.min_memory_gib, tier.batched_tokens, tier.max_sequences] for tier in record.tiers]
