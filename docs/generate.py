@@ -124,16 +124,32 @@ def write_templates() -> None:
 _ACCURACY = re.compile(r"(<!-- accuracy -->\n).*?(<!-- /accuracy -->)", re.DOTALL)
 
 
+KIND_NAMES = {
+    "K1": "weights as loaded, workspace, start-up",
+    "K2": "cache: size, tokens, peak at a context",
+    "K3": "training",
+    "K4": "files",
+    "K5": "memory as tools report it",
+    "K6": "does it fit, and limits",
+    "K7": "decode speed",
+    "K8": "training speed",
+}
+"""What the cases of a kind measure."""
+
+
 def accuracy_table(catalog: Path) -> str:
     """Return the accuracy of a catalog's estimates as a table."""
     from rackfit.accuracy.score import score
     from rackfit.catalog.connect import open_catalog
 
     report = score(open_catalog(catalog), None).as_json()
-    lines = ["| kind | cases | resolved | refused | median error | 90 % below |", "|---|---|---|---|---|---|"]
+    lines = ["| kind | cases | estimated | refused | median error | 90 % below |", "|---|---|---|---|---|---|"]
     for kind, line in sorted(report["kinds"].items()):
         shown = ["" if line[name] is None else f"{line[name]:.1%}" for name in ("median", "p90")]
-        lines.append(f"| {kind} | {line['cases']} | {line['resolved']} | {line['refused']} | {shown[0]} | {shown[1]} |")
+        named = f"{kind} {KIND_NAMES.get(kind, '')}".rstrip()
+        lines.append(
+            f"| {named} | {line['cases']} | {line['resolved']} | {line['refused']} | {shown[0]} | {shown[1]} |"
+        )
     fits = report["fits"]
     verdicts = f"{fits['true_fit']} right, {fits['false_fit']} wrong"
     refusals = f"{fits['true_no']} right, {fits['false_no']} wrong"

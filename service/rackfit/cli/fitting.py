@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import click
 
 from rackfit.cli.options import Tokens, catalog_option, json_option, limit_option, opened
-from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table
+from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
 
 ONE_OR_MORE = click.IntRange(min=1)
 SHARE = click.FloatRange(0, 1, min_open=True)
@@ -75,37 +76,20 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
 
         answers = (where_it_runs if models else what_runs)(connection, question)[:limit]
     query = {"model": question.model, **asked, "limit": limit}
-    show_list(query, answers) if as_json else show_table(answers, _columns(answers), "nothing fits")
+    show_list(query, answers) if as_json else show_table(answers, _WHERE if models else _WHAT, "nothing fits")
 
 
-_HEADINGS = {
-    "model": "model",
-    "model_id": "model",
-    "configuration": "hardware",
-    "configuration_id": "hardware",
-    "hardware": "hardware",
-    "device_count": "devices",
+_BYTES = {
     "precision": "precision",
-    "precision_id": "precision",
     "verdict": "verdict",
-    "total_bytes": "needed/device",
-    "usable_bytes": "usable/device",
-    "margin_bytes": "margin/device",
+    "total_bytes": "needed",
+    "usable_bytes": "usable",
     "max_context": "max context",
-    "max_sequences": "max sequences",
-    "limit_term": "limit",
-    "limit": "limit",
-    "price_per_hour": "USD/hour",
-    "lowest_usd_per_hour": "USD/hour",
+    "runtime": "runtime",
 }
-"""What a list of fits shows to people, where an answer has it; --json has everything."""
-
-
-def _columns(answers: list[dict[str, Any]]) -> Mapping[str, str] | None:
-    if not answers:
-        return None
-    return {name: heading for name, heading in _HEADINGS.items() if name in answers[0]} or None
-
+_WHERE = {"hardware": "hardware", **_BYTES, "price_per_hour": "USD/hour", "price_date": "price of"}
+_WHAT = {"model": "model", **_BYTES, "limit": "largest term"}
+"""Columns that people are shown, bytes per device; --json has everything."""
 
 _TERMS = (
     ("weights_bytes", "weights"),
@@ -142,9 +126,26 @@ def _show_one(answer: Mapping[str, Any]) -> None:
     )
     for tokens, most in (answer.get("max_sequences") or {}).items():
         show_pairs([(f"sequences of {int(tokens):,}", most)])
-    for name in ("suggestions", "assumptions", "notes"):
-        for line in answer.get(name) or []:
+    for title, lines in (("assumed", answer["assumptions"]), ("what would change it", _changes(answer))):
+        if lines:
+            click.echo(f"\n{title}", color=False)
+        for line in lines:
             click.echo(f"- {line}", color=False)
+
+
+def _changes(answer: Mapping[str, Any]) -> list[str]:
+    """Return each suggestion as a line: what to change, the options that do it, and the verdict then."""
+    about = ("change", "verdict", "margin_bytes")
+    lines = []
+    for item in answer["suggestions"]:
+        options = ", ".join(_option(name, value) for name, value in item.items() if name not in about)
+        lines.append(f"{item['change']}: {item['verdict']}, {sized(item['margin_bytes'])} left ({options})")
+    return lines
+
+
+def _option(name: str, value: Any) -> str:
+    option = f"--{name.replace('_', '-')}"
+    return f"without {option}" if value is None else f"{option} {shlex.quote(str(value))}"
 
 
 @click.command(short_help="Gigabytes from a parameter count alone")
