@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sqlite3
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +29,8 @@ Progress = Callable[[str, int, int], None]
 DEFAULT_CONTEXT = 8192
 """Tokens of the stored question, or the model's own limit where that is less (DESIGN, Interfaces)."""
 
+MOST_PROCESSES = 2
+PARENT_CHECK_S = 0.5
 INSERT = f"insert into inference_cells values ({', '.join('?' * 24)})"
 
 
@@ -38,6 +45,21 @@ class Group:
     supports: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that the rows of a model follow from."""
+
+    context: Context
+    models: list[Anatomy]
+    groups: dict[str | None, list[Group]]
+    keys: dict[str, dict[str, int]]
+
+    def rows(self, index: int) -> list[tuple[Any, ...]]:
+        """Return the rows of one model."""
+        anatomy = self.models[index]
+        return list(_model_rows(anatomy, self.context, self.groups[anatomy.model.native_precision], self.keys))
+
+
 def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     """Write the stored matrix."""
     context = read_context(connection)
@@ -46,18 +68,47 @@ def compute(connection: sqlite3.Connection, progress: Progress) -> None:
         for row in rows_of(connection, "select * from accelerators where fit_memory_bytes is not null")
     }
     shapes = rows_of(connection, "select * from configurations order by configuration_key")
-    models = [row[0] for row in connection.execute("select model_id from models order by model_id")]
-    keys = _write_keys(connection, models, context)
-    groups: dict[str | None, list[Group]] = {}
-    for done, model_id in enumerate(models):
+    names = [row[0] for row in connection.execute("select model_id from models order by model_id")]
+    models = [Anatomy(read_model(connection, name)) for name in names]
+    natives = {anatomy.model.native_precision: anatomy.model for anatomy in models}
+    groups = {native: _groups(model, context, devices, shapes) for native, model in natives.items()}
+    work = Work(context, models, groups, _write_keys(connection, names, context))
+    for done, rows in enumerate(_computed(work)):
         if done % 20 == 0:
             progress("inference fits", done, len(models))
-        anatomy = Anatomy(read_model(connection, model_id))
-        native = anatomy.model.native_precision
-        if native not in groups:
-            groups[native] = _groups(anatomy.model, context, devices, shapes)
-        connection.executemany(INSERT, _model_rows(anatomy, context, groups[native], keys))
+        connection.executemany(INSERT, rows)
     progress("inference fits", len(models), len(models))
+
+
+def _computed(work: Work) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of each model in order; on systems that fork, other processes compute while this one writes."""
+    processes = min(os.cpu_count() or 1, MOST_PROCESSES)
+    if processes < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from (work.rows(index) for index in range(len(work.models)))
+        return
+    with multiprocessing.get_context("fork").Pool(processes, initializer=_adopt, initargs=(work,)) as pool:
+        yield from pool.imap(_rows_of, range(len(work.models)), chunksize=2)
+
+
+_adopted: list[Work] = []
+"""In a computing process: the work that it was given when it was forked."""
+
+
+def _adopt(work: Work) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that writes ends the others
+    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
+    _adopted[:] = [work]
+
+
+def _leave_with(parent: int) -> None:
+    """End this process when the one that writes is gone, killed or not: nobody is left to compute for."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_S)
+    os._exit(1)
+
+
+def _rows_of(index: int) -> list[tuple[Any, ...]]:
+    return _adopted[0].rows(index)
 
 
 def _write_keys(connection: sqlite3.Connection, models: list[str], context: Context) -> dict[str, dict[str, int]]:
