@@ -1,0 +1,1 @@
+"""Start-up logs of engines: one module per engine, found by its file; each has ENGINE, PATTERNS and read()."""

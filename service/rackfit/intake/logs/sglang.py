@@ -1,0 +1,76 @@
+"""SGLang: its memory pool lines. "GB" in these lines is 2^30 bytes; other prints stand between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rackfit.intake.logs.parsed import Log, Reading, pattern, scan
+
+ENGINE = "SGLang"
+RESTART = "server_args=ServerArgs("
+
+SIZE = r"\s*(?P<unit>GiB|GB|MB)"
+VALUE = r"""['"]?\s*[=:]\s*"""
+
+PATTERNS = (
+    pattern("Load weight begin", r"Load weight begin\. avail mem=<device_free:N>" + SIZE),
+    pattern("Load weight end", r"Load weight end\..*?\bavail mem=<free_after_load:N>" + SIZE),
+    pattern("Load weight end", r"Load weight end\..*?\bmem usage=<weights:N>" + SIZE),
+    pattern("Load weight end", r"Load weight end\..*?\btype=(?P<architecture>\w+)"),
+    pattern("Load weight end", r"Load weight end\..*?\bdtype=(?:torch\.)?(?P<dtype>\w+)"),
+    pattern("Load weight end", r"Load weight end\..*?\bquant=(?P<quantization>\w+)"),
+    pattern("KV Cache is allocated", r"KV Cache is allocated\..*?#tokens: <pool_tokens:N>"),
+    pattern("KV Cache is allocated", r"KV Cache is allocated\..*?dtype: (?:torch\.)?(?P<kv_dtype>\w+)"),
+    pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bK size: <kv_k:N>" + SIZE, sums=True),
+    pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bV size: <kv_v:N>" + SIZE, sums=True),
+    pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bKV size: <kv_pool:N>" + SIZE, sums=True),
+    pattern("Memory pool end", r"Memory pool end\. avail mem=<free_after_pool:N>" + SIZE),
+    pattern("Mamba Cache is allocated", r"conv_state size: <state_r:N>" + SIZE),
+    pattern("Mamba Cache is allocated", r"ssm_state size: <state_s:N>" + SIZE),
+    pattern("graph end", r"Capture \w+ graph end\..*?\bmem usage=<graphs:N>" + SIZE),
+    pattern("workspace_buffer size", r"workspace_buffer size: <workspace:N>" + SIZE),
+    pattern("max_total_num_tokens=", r"max_total_num_tokens=<pool_tokens:N>"),
+    pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bmax_running_requests=<max_sequences:N>"),
+    pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bcontext_len=<context:N>"),
+    pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bchunked_prefill_size=<batched_tokens:N>"),
+    pattern("mem_fraction_static", r"mem_fraction_static" + r"['\"]?\s*[=: ]\s*(?P<static_fraction>[01]?\.\d+)"),
+    pattern("ServerArgs(", r"\bmodel_path=(?P<model>'[^']*'|\"[^\"]*\")"),
+    pattern("ServerArgs(", r"\bcontext_length=<context:N>"),
+    pattern("ServerArgs(", r"\btp_size=<tp:N>"),
+    pattern("ServerArgs(", r"\bpp_size=<pp:N>"),
+    pattern("ServerArgs(", r"\bdp_size=<dp:N>"),
+    pattern("ServerArgs(", r"\bep_size=<ep:N>"),
+    pattern("ServerArgs(", r"(?<![\w])quantization='(?P<quantization>\w+)'"),
+    pattern("ServerArgs(", r"\bkv_cache_dtype='(?P<kv_dtype>\w+)'"),
+    pattern("ServerArgs(", r"\bchunked_prefill_size=<batched_tokens:N>"),
+    pattern("ServerArgs(", r"\bmax_running_requests=<max_sequences:N>"),
+    pattern("ServerArgs(", r"\bdisable_cuda_graph=(?P<eager>\w+)"),
+)  # fmt: skip
+
+_RANK = re.compile(r"\[[^\]]*?\b((?:(?:DP|PP|TP|EP)\d+\b ?)+)\]")
+
+
+def rank_of(before: str) -> str:
+    """Return the rank in a line's brackets, "" where there is none."""
+    found = _RANK.findall(before)
+    return found[-1].strip().replace(" ", "_") if found else ""
+
+
+def read(lines: Sequence[str]) -> tuple[Log, int]:
+    """Return what the last start printed, and how many lines of this engine there are."""
+    readings = scan(lines, PATTERNS, rank_of, RESTART)
+    with_bytes = [one for one in readings if one.amounts] or readings[-1:]
+    last = with_bytes[-1]
+    _join(last, ("kv_k", "kv_v"), "kv_pool")
+    _join(last, ("state_r", "state_s"), "state")
+    log = Log(ENGINE, dict(last.settings), last.amounts, tuple(last.devices.values()), loads=len(with_bytes))
+    return log, sum(one.own_hits for one in readings)
+
+
+def _join(reading: Reading, parts: tuple[str, str], whole: str) -> None:
+    """Add the parts of each rank to one figure where both are printed."""
+    first, second = (reading.amounts.get(name, {}) for name in parts)
+    for rank in first:
+        if rank in second:
+            reading.add(whole, rank, first[rank] + second[rank], sums=whole in reading.amounts)
