@@ -132,7 +132,8 @@ def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
         reason = refusal(anatomy, precision, fixed, budget)
         return ([], reason) if reason else ([fixed], None)
     per_domain = devices if given.get("tp") else machine.per_domain
-    found, first_reason, copies = [], None, 0
+    found: list[Layout] = []
+    first_reason, copies = None, 0
     for layout in candidates(anatomy, devices, per_domain, budget):
         if any(getattr(layout, name) != value for name, value in given.items()):
             continue
@@ -179,10 +180,8 @@ def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
 
 def _answer(setting: Setting) -> dict[str, Any]:
     if setting.choice.support == "none":
-        reason = (
-            f"{setting.choice.runtime_id} does not run {setting.choice.precision_id} on {setting.machine.device.name}"
-        )
-        return _refused(setting, reason)
+        choice, name = setting.choice, setting.machine.device.name
+        return _refused(setting, f"{choice.runtime_id} does not run {choice.precision_id} on {name}")
     if setting.machine.others:
         return _mixed(setting)
     layouts, reason = _layouts(setting)

@@ -52,9 +52,9 @@ def shapes_of(accelerators: Iterable[dict[str, Any]], systems: Iterable[dict[str
         for shape in _standard_shapes(row):
             found.setdefault(shape.configuration_id, shape)
     for system in systems:
-        row = sold.get(system["accelerator_id"])
-        if row is not None and system["accelerator_count"]:
-            shape = system_shape(row, system)
+        accelerator = sold.get(system["accelerator_id"])
+        if accelerator is not None and system["accelerator_count"]:
+            shape = system_shape(accelerator, system)
             found.setdefault(shape.configuration_id, shape)
     return [found[key] for key in sorted(found)]
 

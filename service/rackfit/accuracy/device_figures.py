@@ -1,0 +1,48 @@
+"""Estimates of what a device offers."""
+
+from __future__ import annotations
+
+import re
+
+from rackfit.accuracy.figures import Figure, around
+from rackfit.accuracy.setting import CaseSetting
+from rackfit.catalog.read import rows_of
+from rackfit.errors import UnsupportedError
+from rackfit.memory.budget import GIB
+
+
+def driver_total(setting: CaseSetting) -> Figure:
+    """Return the device's memory as its driver prints it, bytes."""
+    device = setting.device
+    return around(device.memory_bytes, device.memory_spread * device.memory_bytes)
+
+
+def engine_visible(setting: CaseSetting) -> Figure:
+    """Return the device's memory as torch sees it, bytes."""
+    value = setting.total()
+    return around(value, max(setting.device.memory_spread * value, 0.15 * GIB))
+
+
+def metal_limit(setting: CaseSetting) -> Figure:
+    """Return what Metal recommends as the largest working set, bytes."""
+    device = setting.device
+    if device.vendor != "Apple":
+        raise UnsupportedError(f"{device.name} is no Metal device")
+    size = _ram_in_name(setting.case.gpu)
+    rows = rows_of(
+        setting.connection,
+        "select usable_bytes from usable_memory where accelerator_id = ? and ram_gb = ? order by usable_bytes",
+        device.accelerator_id,
+        size,
+    )
+    if rows:
+        sizes = sorted(float(row["usable_bytes"]) for row in rows)
+        return Figure(
+            sizes[0], 0.999 * sizes[0], 1.001 * sizes[-1], ("lowest limit on record for this chip and memory",)
+        )
+    return driver_total(setting)
+
+
+def _ram_in_name(text: str) -> float | None:
+    match = re.search(r"(\d+)\s*GB", text)
+    return float(match[1]) if match else None

@@ -1,0 +1,112 @@
+"""Estimates of what a process holds: activations, libraries, graphs, peaks, what is free."""
+
+from __future__ import annotations
+
+from rackfit.accuracy.figures import Figure, around
+from rackfit.accuracy.setting import CaseSetting
+from rackfit.accuracy.weight_figures import weights_per_device
+from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
+from rackfit.memory.budget import GIB, engine_terms
+from rackfit.memory.domain import Layout
+from rackfit.memory.eager import eager_bytes
+from rackfit.memory.kv_cache import CacheShape, stage_caches
+
+CACHE_SPREAD = 0.03
+PEAK_SPREAD_BYTES = 3 * 2**27
+
+
+def request_caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
+    """Return the cache of one request per stage, in the form in which the engine's version stores it."""
+    budget = setting.budget
+    return stage_caches(setting.anatomy, layout, setting.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
+
+
+def terms_of(setting: CaseSetting):  # type: ignore[no-untyped-def]
+    question = setting.question()
+    return engine_terms(
+        setting.anatomy, setting.budget, setting.layout(), setting.device, setting.total(), question.context,
+        question.knobs,
+    )  # fmt: skip
+
+
+def activation_peak(setting: CaseSetting) -> Figure:
+    """Return the activation peak of the engine's profile on one device, bytes."""
+    value = float(terms_of(setting).workspace)
+    return around(value, WORKSPACE_SPREAD * value)
+
+
+def non_torch(setting: CaseSetting) -> Figure:
+    """Return what libraries and collectives take beside the allocator, bytes per device."""
+    budget = setting.budget
+    parallel = setting.layout().devices > 1
+    return around(budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single, RUNTIME_SPREAD_BYTES)
+
+
+def graphs(setting: CaseSetting) -> Figure:
+    """Return the memory of captured graphs, bytes per device; sizes vary by version and can come out negative."""
+    value = 0 if setting.question().knobs.eager else setting.budget.graph_bytes
+    return Figure(value, -GIB if value else 0, 4 * value)
+
+
+def peak(setting: CaseSetting) -> Figure:
+    """Return the peak of a process that serves the case's context and batch, bytes on the fullest device."""
+    layout = setting.layout()
+    if setting.budget.parallelism == "layers" and setting.budget.equation == "all_of_device" and not setting.case.tp:
+        layout = Layout()
+    return _peak(setting, layout)
+
+
+def peak_total(setting: CaseSetting) -> Figure:
+    """Return the peak summed over devices, bytes: as if on one device where layers are spread."""
+    if setting.case.tp and setting.case.tp > 1:
+        one = _peak(setting, setting.layout())
+        return one.scaled(1 / setting.count)
+    return _peak(setting, Layout())
+
+
+def _peak(setting: CaseSetting, layout: Layout) -> Figure:
+    question, budget = setting.question(), setting.budget
+    tokens = max(question.context if setting.case.context else 0, budget.min_cache_tokens // question.sequences)
+    weights = max(device_weights(setting.anatomy, setting.layout_precision, budget, layout))
+    cache = request_caches(setting, layout)[0]
+    held = float(cache.bytes(tokens)) * question.sequences * budget.cache_copies
+    prompt = int(setting.case.number("prefill") or setting.case.number("input_tokens") or 0)
+    extra = eager_bytes(setting.anatomy, setting.layout_precision, budget, prompt, question.sequences, held)
+    value = weights + held + extra + budget.non_torch_bytes_single
+    half = (
+        weight_spread(setting.layout_precision) * weights + CACHE_SPREAD * held + 0.3 * abs(extra) + PEAK_SPREAD_BYTES
+    )
+    if budget.cache_copies > 1:
+        half += 0.2 * held  # how much of the old copy is still alive at the peak depends on the allocator
+    return Figure(value, max(value - half, weights * 0.95), value + half)
+
+
+def process_used(setting: CaseSetting) -> Figure:
+    """Return what the driver shows for the whole process, bytes per device: the reserved share plus the context."""
+    cell = setting.cell()
+    context = max(setting.budget.context_bytes, 0.5 * GIB) if setting.budget.equation == "share_of_total" else 0
+    return around(float(cell.reserved) + context, 0.05 * float(cell.reserved) + RUNTIME_SPREAD_BYTES)
+
+
+def weights_and_non_torch(setting: CaseSetting) -> Figure:
+    """Return weights and library memory together, bytes per device."""
+    first, second = weights_per_device(setting), non_torch(setting)
+    return Figure(first.value + second.value, first.low + second.low, first.high + second.high)
+
+
+def context_bytes(setting: CaseSetting) -> Figure:
+    """Return what a driver context takes before any tensor, bytes: measured 0.3 to 0.7 GiB by software stack."""
+    return Figure(0.5 * GIB, 0.25 * GIB, 0.8 * GIB, ("driver context: 0.5 GiB, range over software stacks",))
+
+
+def free_before_load(setting: CaseSetting) -> Figure:
+    """Return what is free on one device before a model is loaded, bytes."""
+    value = setting.total() - 0.5 * GIB
+    return Figure(value, value - 0.5 * GIB, setting.total())
+
+
+def free_after_load(setting: CaseSetting) -> Figure:
+    """Return what is free on one device when the weights are loaded, bytes."""
+    weights = weights_per_device(setting)
+    value = setting.total() - max(setting.budget.context_bytes, 0.5 * GIB) - weights.value
+    return around(value, weights.high - weights.value + 2 * RUNTIME_SPREAD_BYTES)

@@ -1,0 +1,61 @@
+"""Estimates of weights: as loaded, as files, as published."""
+
+from __future__ import annotations
+
+from rackfit.accuracy.figures import Figure, around
+from rackfit.accuracy.setting import CaseSetting
+from rackfit.catalog.read import rows_of
+from rackfit.fit.cell import device_weights, weight_spread
+from rackfit.memory.domain import Layout
+from rackfit.memory.gguf import gguf_bytes
+from rackfit.memory.weights import GGUF_MIX, stage_weights
+
+LOADED_SPREAD = 0.03
+"""Loads printed by engines exceed the tensors by up to 3 % (Gemma, Qwen2.5 under vLLM): buffers and towers per rank."""
+
+
+def _stages(setting: CaseSetting) -> tuple[float, ...]:
+    return device_weights(setting.anatomy, setting.layout_precision, setting.budget, setting.layout())
+
+
+def weights_per_device(setting: CaseSetting) -> Figure:
+    """Return the weights on the fullest device, bytes."""
+    value = max(_stages(setting))
+    return around(value, value * LOADED_SPREAD + value * weight_spread(setting.layout_precision))
+
+
+def weights_total(setting: CaseSetting) -> Figure:
+    """Return all weights once, bytes: the published file where one is on record, else the estimate."""
+    known = artifact_bytes(setting)
+    if known is not None:
+        return known
+    value = sum(stage_weights(setting.anatomy, setting.layout_precision, Layout()))
+    return around(value, value * LOADED_SPREAD + value * weight_spread(setting.layout_precision))
+
+
+def artifact_bytes(setting: CaseSetting) -> Figure | None:
+    """Return the exact bytes of the published file that the case names, None where none is on record."""
+    if setting.subject is None or setting.precision is None:
+        return None
+    found = rows_of(
+        setting.connection,
+        "select artifact_id, bytes from artifacts where lower(artifact_id) = ? and precision_id = ?",
+        setting.case.model.casefold(),
+        setting.precision.precision_id,
+    )
+    if not found:
+        return None
+    size = float(found[0]["bytes"])
+    return Figure(size, size, size, (f"published file {found[0]['artifact_id']}",))
+
+
+def file_size(setting: CaseSetting) -> Figure:
+    """Return the bytes of the checkpoint on disk."""
+    known = artifact_bytes(setting)
+    if known is not None:
+        return known
+    precision = setting.layout_precision
+    if precision.precision_id.startswith(GGUF_MIX):
+        value = float(gguf_bytes(setting.anatomy.model, precision.precision_id.removeprefix(GGUF_MIX)))
+        return around(value, 0.01 * value)
+    return weights_total(setting)
