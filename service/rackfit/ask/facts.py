@@ -10,6 +10,7 @@ from typing import Any
 
 from rackfit.catalog.resolve import Resolved, resolve_first
 from rackfit.records.fieldguide import FieldGuide, guide
+from rackfit.records.names import name_key
 
 Row = dict[str, Any]
 
@@ -65,7 +66,7 @@ _HARDWARE = f"""
     where (:text is null or instr(lower(t.accelerator_id || ' ' || t.name || ' ' || t.vendor || ' '
             || coalesce(t.architecture, '') || ' ' || coalesce(t.compute_capability, '')), lower(:text)) > 0
         or t.accelerator_id in (select target_id from aliases
-            where kind = 'accelerator' and instr(lower(alias), lower(:text)) > 0))
+            where kind = 'accelerator' and not is_class and instr(alias_key, :key) > 0))
       and (:vendor is null or lower(t.vendor) = lower(:vendor))
       and (:segment is null or t.segment = lower(:segment))
       and (:min_memory is null or t.memory_gb >= :min_memory)
@@ -92,6 +93,7 @@ def hardware(
     """
     values = {
         "text": text,
+        "key": name_key(text or "") or None,
         "vendor": vendor,
         "segment": segment,
         "min_memory": min_memory,
@@ -110,7 +112,7 @@ _MODELS = f"""
     where (:text is null or instr(lower(t.model_id || ' ' || t.name || ' ' || t.model_family), lower(:text)) > 0
         or t.model_id in (select model_id from checkpoints where instr(checkpoint_id, lower(:text)) > 0)
         or t.model_id in (select target_id from aliases
-            where kind = 'model' and instr(lower(alias), lower(:text)) > 0))
+            where kind = 'model' and instr(alias_key, :key) > 0))
       and (:family is null or lower(t.model_family) = lower(:family))
       and (:attention is null or lower(t.attention_kind) = lower(:attention))
       and (:min_params is null or t.params_total >= :min_params)
@@ -138,6 +140,7 @@ def models(
     """
     values = {
         "text": text,
+        "key": name_key(text or "") or None,
         "family": family,
         "attention": attention,
         "min_params": None if min_params is None else min_params * BILLION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -66,4 +68,6 @@ def serve(host: str, port: int, catalog: Path | None) -> None:
         _build(path, None, (), False)
     from rackfit.publish.serve import serve as serve_catalog
 
-    serve_catalog(path, host=host, port=port)
+    with warnings.catch_warnings(), suppress(KeyboardInterrupt):
+        warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        serve_catalog(path, host=host, port=port, announce=click.echo)
