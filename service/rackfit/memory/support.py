@@ -80,17 +80,20 @@ def _covers_capability(part: str, device: Device) -> bool:
 
 
 def support_level(rules: Iterable[SupportRule], runtime_id: str, precision_id: str, device: Device) -> str:
-    """Return the level that the newest matching rule states, `unknown` where no rule speaks of the device."""
+    """Return the level that the newest matching rule states.
+
+    `unknown` where no rule speaks of the vendor's devices; `none` where rules do and leave this device out: an engine
+    that states a format from compute capability 8.9 on does not run it below.
+    """
     vendor = device.vendor.casefold()
-    matching = [
+    stated = [
         rule
         for rule in rules
-        if rule.runtime_id == runtime_id
-        and rule.precision_id == precision_id
-        and rule.vendor in (vendor, "any")
-        and covers(rule.architecture, device)
+        if rule.runtime_id == runtime_id and rule.precision_id == precision_id and rule.vendor in (vendor, "any")
     ]
-    if not matching:
-        return "unknown"
-    newest = max(matching, key=lambda rule: (rule.vendor != "any", rule.version_rank))
-    return newest.support
+    matching = [rule for rule in stated if covers(rule.architecture, device)]
+    if matching:
+        return max(matching, key=lambda rule: (rule.vendor != "any", rule.version_rank)).support
+    if device.compute_capability and any(rule.vendor == vendor for rule in stated):
+        return "none"
+    return "unknown"
