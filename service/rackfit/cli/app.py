@@ -21,6 +21,7 @@ COMMANDS = {
     "export": "rackfit.cli.taking:export",
     "sql": "rackfit.cli.taking:sql",
     "accuracy": "rackfit.cli.scoring:accuracy",
+    "explain-log": "rackfit.cli.explaining:explain_log",
 }
 """Command -> where it is. The order is that of `rackfit --help`."""
 

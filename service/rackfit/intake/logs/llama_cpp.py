@@ -22,7 +22,7 @@ PATTERNS = (
     pattern("llama_kv_cache", r"llama_kv_cache\w*:\s+size\s*=\s*<kv:N>" + SIZE, sums=True),
     pattern("K (", r"\bK \((?P<kv_dtype>\w+)\):\s*" + NUMBER),
     pattern("llama_memory_recurrent", r"llama_memory_recurrent:\s+size\s*=\s*<state:N>" + SIZE),
-    pattern("llama_memory_recurrent", r"llama_memory_recurrent:\s+size.*?<state_layers:N> layers,\s*<state_sequences:N> seqs"),
+    pattern("llama_memory_recurrent", r"\s+size.*?<state_layers:N> layers,\s*<state_sequences:N> seqs"),
     pattern("llama_memory_recurrent", r"llama_memory_recurrent:\s+size.*?\bR \(\w+\):\s*<state_r:N>" + SIZE),
     pattern("llama_memory_recurrent", r"llama_memory_recurrent:\s+size.*?\bS \(\w+\):\s*<state_s:N>" + SIZE),
     pattern("n_ctx ", r"\bn_ctx\s+=\s+<context:N>"),
@@ -31,8 +31,10 @@ PATTERNS = (
     pattern("n_ubatch", r"\bn_ubatch\s*=\s*<micro_batch:N>"),
     pattern("kv_unified", r"\bkv_unified\s*=\s*(?P<unified>\w+)"),
     pattern("layers to GPU", r"offloaded <layers_offloaded:N>/<layers_total:N> layers to GPU"),
-    pattern("MiB free", r"using device (?P<rank>\S+) \((?P<device>.*?)\)(?: \([^()]*\))? - (?P<free>\d+) (?P<unit>MiB) free"),
-    pattern("MiB free)", r"(?P<rank>[A-Za-z]+\d+): (?P<device>.*?) \((?P<total>\d+) (?P<unit>MiB), (?P<free>\d+) MiB free\)"),
+    pattern("using device", r"using device (?P<rank>\S+) \((?P<device>.*?)\)(?: \([^()]*\))? - (?P<free>\d+) MiB free"),
+    pattern("MiB free)", r"(?P<rank>[A-Za-z]+\d+): (?P<device>.*?) \((?P<total>\d+) MiB, (?P<free>\d+) MiB free\)"),
+    pattern("GPU name:", r"ggml_metal\w*: GPU name:\s+(?P<rank>)(?P<device>Apple .*?)\s*$"),
+    pattern("recommendedMaxWorkingSetSize", r"recommendedMaxWorkingSetSize\s*=\s*(?P<metal_limit>[\d.]+) MB"),
     pattern("file type", r"\bfile type\s*=\s*(?P<file_type>\S.*?)\s*(?:\(guessed\))?\s*$"),
     pattern("file size", r"\bfile size\s*=\s*<file_size:N>" + SIZE),
     pattern("arch ", r"\barch\s+=\s+(?P<architecture>\S+)"),
@@ -69,9 +71,21 @@ def finish(engine: str, reading: Reading, loads: int) -> Log:
         amounts["kv"] = {"": sum(amounts["kv_buffer"].values())}
     split_host(amounts, "kv_buffer", "kv_host")
     settings = dict(reading.settings)
+    if (limit := settings.pop("metal_limit", None)) is not None:
+        amounts["device_total"] = {"": metal_bytes(limit)}
     if str(settings.get("version", "")).isdigit():
         settings["version"] = f"b{settings['version']}"
     return Log(engine, settings, amounts, tuple(reading.devices.values()), loads=loads)
+
+
+def metal_bytes(printed: float) -> int:
+    """Return the bytes of Metal's recommended working set, which is printed as "MB".
+
+    Old builds divide by 2^20 and new ones by 10^6. The limit is two thirds or three quarters of whole GiB of memory,
+    so the reading that gives whole GiB is right (16 GB: 10922.67 or 11453.25).
+    """
+    whole = any(abs(printed / 1024 / share - round(printed / 1024 / share)) < 0.002 for share in (2 / 3, 3 / 4))
+    return round(printed * (2**20 if whole else 10**6))
 
 
 def split_host(amounts: dict[str, dict[str, int]], name: str, host_name: str | None) -> None:

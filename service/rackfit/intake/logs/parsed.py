@@ -61,7 +61,10 @@ COMPONENTS = {
 
 SETTINGS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(
-        ("model", "version", "generation", "quantization", "dtype", "kv_dtype", "architecture", "file_type", "name"),
+        (
+            "model", "version", "generation", "quantization", "dtype", "kv_dtype", "architecture", "file_type", "name",
+            "pools",
+        ),
         str,
     ),
     **dict.fromkeys(
@@ -72,7 +75,7 @@ SETTINGS: Mapping[str, Callable[[str], Any]] = {
         ),
         lambda text: int(text.replace(",", "").split(".")[0]),
     ),
-    **dict.fromkeys(("utilization", "static_fraction", "concurrency"), float),
+    **dict.fromkeys(("utilization", "static_fraction", "concurrency", "metal_limit"), float),
     **dict.fromkeys(("eager", "unified"), lambda text: text.casefold() in ("true", "1")),
 }  # fmt: skip
 """Setting -> how its text is read."""

@@ -25,6 +25,7 @@ PATTERNS = (
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bK size: <kv_k:N>" + SIZE, sums=True),
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bV size: <kv_v:N>" + SIZE, sums=True),
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bKV size: <kv_pool:N>" + SIZE, sums=True),
+    pattern("SWAKVPool", r"(?P<pools>SWAKVPool)"),
     pattern("Memory pool end", r"Memory pool end\. avail mem=<free_after_pool:N>" + SIZE),
     pattern("Mamba Cache is allocated", r"conv_state size: <state_r:N>" + SIZE),
     pattern("Mamba Cache is allocated", r"ssm_state size: <state_s:N>" + SIZE),

@@ -43,7 +43,8 @@ PATTERNS = (
     pattern("Available KV cache memory", r"Available KV cache memory: <kv_pool:N>" + SIZE),
     pattern("KV cache size", r"GPU KV cache size: <pool_tokens:N> tokens"),
     pattern(" blocks:", r"# (?:GPU|cuda|rocm|CUDA) blocks: <pool_blocks:N>"),
-    pattern("Maximum concurrency for", r"Maximum concurrency for <concurrency_tokens:N> tokens per request: <concurrency:N>x"),
+    pattern("Maximum concurrency", r"Maximum concurrency for <concurrency_tokens:N> tokens per request"),
+    pattern("Maximum concurrency", r"tokens per request: <concurrency:N>x"),
     pattern("Graph capturing finished", r"Graph capturing finished in [\d.]+ secs?, took <graphs:N>" + SIZE),
     pattern("graph pool memory", r"CUDA graph pool memory: <graphs:N>" + SIZE + r" \(actual\)"),
     pattern("graph pool memory", r"\(actual\), <graphs_estimated:N>" + SIZE + r" \(estimated\)"),
@@ -78,11 +79,10 @@ _RANK = re.compile(
 
 def rank_of(before: str) -> str:
     """Return the worker that a line's prefix names, "" where it names none."""
-    found = None
-    for found in _RANK.finditer(before):
-        pass
-    if found is None:
+    named = list(_RANK.finditer(before))
+    if not named:
         return ""
+    found = named[-1]
     if found["degrees"]:
         return found["degrees"]
     if "Worker" in found[0]:
