@@ -8,7 +8,7 @@ from datasette import hookimpl
 
 from rackfit.publish import named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
-from rackfit.publish.pages import home, status, why
+from rackfit.publish.pages import accuracy, home, measurement, status, why
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -70,9 +70,11 @@ def extra_template_vars(view_name: str, datasette: Any) -> Any:
 
 @hookimpl
 def register_routes() -> list[tuple[str, Any]]:
-    """Add the page that explains one answer and the status, and list databases without their paths."""
+    """Add the pages that explain answers and score them and the status, and list databases without their paths."""
     return [
         (r"^/why(?P<format>\.json)?$", why.page),
+        (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
+        (r"^/accuracy/(?P<case_id>[^/]+?)(?P<format>\.json)?$", measurement.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
     ]
@@ -80,8 +82,11 @@ def register_routes() -> list[tuple[str, Any]]:
 
 @hookimpl
 def menu_links(datasette: Any) -> list[dict[str, str]]:
-    """Add the questions to the menu."""
-    return [{"href": datasette.urls.path("/why"), "label": "Does it fit?"}]
+    """Add the questions and the scoreboard to the menu."""
+    return [
+        {"href": datasette.urls.path("/why"), "label": "Does it fit?"},
+        {"href": datasette.urls.path("/accuracy"), "label": "Accuracy"},
+    ]
 
 
 @hookimpl

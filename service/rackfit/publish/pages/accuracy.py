@@ -1,0 +1,190 @@
+"""/accuracy: every published measurement beside its estimate, misses included; as a page, as JSON and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from datasette.utils import tilde_encode
+from datasette.utils.asgi import Response
+
+from rackfit.errors import RackfitError
+from rackfit.publish import render
+from rackfit.publish.pages import accuracy_rows as scored
+from rackfit.publish.pages import scatter
+from rackfit.publish.pages.accuracy_rows import Catalogued, Filters, Row
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+
+GROUPED = (
+    ("kind", "kind", "By kind of case"),
+    ("quantity", "quantity", "By quantity"),
+    ("engine", "engine", "By engine rules"),
+    ("precision", "precision", "By precision family"),
+    ("confidence", "confidence", "By confidence of the source"),
+)
+"""Field of a case, filter that chooses one of its values, heading."""
+
+COLUMNS = (
+    "case_id", "kind", "quantity", "unit", "printed", "measured", "estimate", "low", "high", "relative_error",
+    "error_gib", "card_share", "inside_range", "status", "reason", "confidence", "runtime", "engine", "precision",
+    "model", "gpu", "engine_stated", "assumptions", "source_url", "source_note",
+)  # fmt: skip
+RUN_AS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters with which a spreadsheet takes text for a formula."""
+
+MOST_REASONS = 30
+MOST_SHOWN = 50
+"""Cases of the list of the furthest off that are open; the rest unfolds."""
+
+
+def read_filters(arguments: Any) -> Filters:
+    """Return the filters of a request."""
+    return Filters(**{name: (arguments.get(name) or "").strip() for name in Filters.__dataclass_fields__})
+
+
+def as_entry(row: Row) -> dict[str, Any]:
+    """Return a case as JSON and CSV have it."""
+    return {name: getattr(row, name) for name in COLUMNS}
+
+
+def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
+    """Return everything that is said of the chosen cases."""
+    return {
+        "ok": True,
+        "filters": filters.asked,
+        "summary": scored.summary(rows),
+        "groups": {field: scored.groups(rows, field) for field, _, _ in GROUPED},
+        "fits": scored.confusion(rows),
+        "absolute": scored.absolute(rows),
+        "refused": scored.refusals(rows),
+        "wrong_verdicts": [row.case_id for row in scored.wrong_verdicts(rows)],
+        "worst": [row.case_id for row in scored.worst(rows)],
+        "cases": [as_entry(row) for row in rows],
+    }
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return one line per case; text that a spreadsheet would run carries an apostrophe."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([_plain(getattr(row, name)) for name in COLUMNS])
+    return out.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(RUN_AS_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /accuracy, /accuracy.json and /accuracy.csv."""
+    form = request.url_vars.get("format")
+    filters = read_filters(request.args)
+    status, problem, found = 200, None, None
+    rows: tuple[Row, ...] = ()
+    names = [name for name in request.args if not name.startswith("_")]
+    try:
+        found = await ask(open_database(datasette), scored.read)
+        filters.check(found.choices, names)
+        rows = tuple(row for row in found.rows if filters.keeps(row))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if form == ".json":
+        return json_response(problem or report(rows, filters), status)
+    if form == ".csv":
+        text = problem["error"] + "\n" if problem else as_csv(rows)
+        content_type = "text/plain; charset=utf-8" if problem else "text/csv; charset=utf-8"
+        return Response(text, status=status, content_type=content_type)
+    context = _context(datasette, filters, found, rows, problem)
+    return await html_response(datasette, "rackfit_accuracy.html", context, request, status)
+
+
+def case_address(urls: Any, case_id: str) -> str:
+    """Return the address of a case's page."""
+    return f"{urls.path('/accuracy')}/{tilde_encode(case_id)}"
+
+
+def _context(
+    datasette: Any,
+    filters: Filters,
+    found: Catalogued | None,
+    rows: Sequence[Row],
+    problem: dict[str, Any] | None,
+) -> dict[str, Any]:
+    urls = datasette.urls
+    choices = found.choices if found else {}
+    shown: dict[str, Any] = {
+        "filters": filters,
+        "problem": problem,
+        "choices": {name: _choices(filters, name, values) for name, values in choices.items()},
+        "kinds": scored.KINDS,
+        "figure": scatter.figure,
+        "case_href": lambda case_id: case_address(urls, case_id),
+        "rows": len(rows),
+    }
+    if problem is not None or found is None:
+        return shown
+    asked = render.query_string(filters.asked)
+    return shown | {
+        "report": _figures(rows),
+        "tables": [_table(urls, filters, rows, *entry) for entry in GROUPED],
+        "panels": scatter.panels(rows, f"{urls.path('/accuracy')}/"),
+        "key": scatter.key,
+        "json_href": f"{urls.path('/accuracy.json')}?{asked}",
+        "csv_href": f"{urls.path('/accuracy.csv')}?{asked}",
+        "measurements_href": urls.table(open_database(datasette).name, "measurements"),
+        "estimates_href": urls.table(open_database(datasette).name, "estimates"),
+    }
+
+
+def _figures(rows: Sequence[Row]) -> dict[str, Any]:
+    reasons, worst = scored.refusals(rows), scored.worst(rows)
+    return {
+        "summary": scored.summary(rows),
+        "fits": scored.confusion(rows),
+        "absolute": scored.absolute(rows),
+        "refused": reasons[:MOST_REASONS],
+        "other_reasons": sum(entry["cases"] for entry in reasons[MOST_REASONS:]),
+        "wrong": scored.wrong_verdicts(rows),
+        "worst": worst[:MOST_SHOWN],
+        "more": worst[MOST_SHOWN:],
+        "sources": len({row.source_url for row in rows}),
+    }
+
+
+def _choices(filters: Filters, name: str, values: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the options of one filter; what was typed stays chosen, known or not."""
+    chosen = getattr(filters, name)
+    listed = [*values] if not chosen or chosen in values else [*values, chosen[:60]]
+    return [
+        {
+            "value": value,
+            "name": f"{value} {scored.KINDS[value]}" if name == "kind" and value in scored.KINDS else value,
+            "chosen": value == chosen[:60] or value == chosen,
+        }
+        for value in listed
+    ]
+
+
+def _table(urls: Any, filters: Filters, rows: Sequence[Row], field: str, parameter: str, title: str) -> dict[str, Any]:
+    entries = []
+    for name, figures in scored.groups(rows, field).items():
+        address = render.query_string({**filters.asked, parameter: name})
+        entries.append(
+            {
+                "name": name,
+                "note": scored.KINDS.get(name) if field == "kind" else None,
+                "href": f"{urls.path('/accuracy')}?{address}",
+                **figures,
+            }
+        )
+    return {"title": title, "field": field, "entries": entries}
