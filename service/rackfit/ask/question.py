@@ -27,6 +27,13 @@ WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_B
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
 
 
+WHOLE_NUMBERS = (
+    "context", "sequences", "tp", "pp", "ep", "dp", "max_batched_tokens", "max_sequences", "lora_slots", "lora_rank",
+    "images", "limit",
+)  # fmt: skip
+"""Figures of a question that count something."""
+
+
 @dataclass(frozen=True, slots=True)
 class FitQuestion:
     """What a user asks. None means that the user did not say, and the default is echoed in the answer."""
@@ -48,7 +55,24 @@ class FitQuestion:
     usable_gib: float | None = None
     reserve_gib: float | None = None
     max_price: float | None = None
+    gpu_layers: int | str | None = None
+    """Layers on devices as llama.cpp counts them, or `auto` for the most that fit."""
+    cpu_experts: int | str | None = None
+    """First layers whose experts lie in RAM, `all`, or `auto` for the fewest that make it fit."""
+    host_ram_gib: float | None = None
+    draft: str | None = None
+    mtp: bool = False
+    lora_slots: int | None = None
+    lora_rank: int | None = None
+    images: int | None = None
+    split: tuple[int, ...] | None = None
+    """Layers on each device, first to last."""
     limit: int = 50
+
+    @property
+    def offloads(self) -> bool:
+        """Whether part of the model may lie in RAM."""
+        return self.gpu_layers is not None or self.cpu_experts is not None
 
     def check(self) -> None:
         """Refuse figures that mean nothing.
@@ -56,11 +80,11 @@ class FitQuestion:
         Raises:
             UsageError: naming the first figure, its value and what was expected.
         """
-        for name in ("context", "sequences", "tp", "pp", "ep", "dp", "max_batched_tokens", "max_sequences", "limit"):
+        for name in WHOLE_NUMBERS:
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**40:
                 raise UsageError(f"{name} = {value}: expected a whole number from 1")
-        for name in ("usable_gib", "max_price"):
+        for name in ("usable_gib", "max_price", "host_ram_gib"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1e9:
                 raise UsageError(f"{name} = {value}: expected a number above 0")
@@ -68,6 +92,12 @@ class FitQuestion:
             raise UsageError(f"reserve_gib = {self.reserve_gib}: expected a number from 0")
         if self.utilization is not None and not 0 < self.utilization <= 1:
             raise UsageError(f"utilization = {self.utilization}: expected a share above 0, at most 1")
+        for name, words in (("gpu_layers", ("auto",)), ("cpu_experts", ("auto", "all"))):
+            value = getattr(self, name)
+            if not (value is None or value in words or (isinstance(value, int) and 0 <= value <= 2**20)):
+                raise UsageError(f"{name} = {value}: expected a whole number from 0, or {' or '.join(words)}")
+        if self.split is not None and (not self.split or not all(0 <= count <= 2**20 for count in self.split)):
+            raise UsageError(f"split = {self.split}: expected the layers of each device, such as 16,32")
 
 
 @dataclass(frozen=True)
@@ -95,6 +125,8 @@ class Machine:
     others: tuple[tuple[Device, int], ...] = ()
     """Unlike devices of the same machine, with their counts."""
     notes: tuple[str, ...] = field(default_factory=tuple)
+    system_id: str | None = None
+    """The system whose record was named, with the host around the devices."""
 
 
 def find_model(connection: sqlite3.Connection, name: str) -> Subject:
@@ -128,7 +160,9 @@ def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
     first = expression.parts[0]
     found = _hardware(connection, first.name)
     return [
-        machine for target in found.ids for machine in _machines(connection, expression, found, target, first.count)
+        replace(machine, system_id=target if found.kind == "system" else None)
+        for target in found.ids
+        for machine in _machines(connection, expression, found, target, first.count)
     ]
 
 

@@ -69,6 +69,8 @@ class Cell:
     verdict: Number
     max_context: Number
     max_sequences: tuple[Number, ...]
+    stage: int = 0
+    """The stage whose device binds."""
 
     @property
     def reserved(self) -> Number:
@@ -216,6 +218,7 @@ def bind(
         verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
         max_context=_least([cache.tokens_within(pool) for cache, pool in zip(parts.held, pools, strict=True)]),
         max_sequences=tuple(_sequences(list(parts.held), pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+        stage=stage,
     )
 
 

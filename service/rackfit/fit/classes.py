@@ -49,12 +49,12 @@ class Chooser:
         return self.known[key]
 
     def runtime_for(self, precision_id: str, device: Device) -> Choice:
-        """Return the engine for a precision: llama.cpp for GGUF and Apple, else vLLM where it runs, else llama.cpp.
+        """Return the engine for a precision: llama.cpp for GGUF, Apple and bare hosts, else vLLM, else llama.cpp.
 
         The level is `none` where neither runs it, `unknown` where neither says.
         """
         family = self.precisions[precision_id].family
-        options = (FILE_RUNTIME,) if family == "gguf" or device.vendor == "Apple" else (SERVER, FILE_RUNTIME)
+        options = (FILE_RUNTIME,) if family == "gguf" or device.vendor in ("Apple", "cpu") else (SERVER, FILE_RUNTIME)
         choices = [Choice(precision_id, runtime, self.level(runtime, precision_id, device)) for runtime in options]
         return min(choices, key=lambda choice: _preference(choice.support))
 

@@ -1,0 +1,128 @@
+"""An answer as people and programs read it: the bytes of a cell, the verdict in words, and what was assumed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rackfit.ask.caution import warnings_of
+from rackfit.ask.setting import Setting
+from rackfit.fit.beside import beside_terms
+from rackfit.fit.cell import STANDARD_CONTEXTS, VERDICTS, Cell, limit_term
+from rackfit.memory.budget import GIB
+
+
+def head(setting: Setting) -> dict[str, Any]:
+    """Return what was asked, as resolved."""
+    machine = setting.machine
+    others = "".join(f" + {count}x {device.accelerator_id}" for device, count in machine.others)
+    return {
+        "model": setting.subject.shown,
+        "checkpoint": setting.subject.checkpoint_id,
+        "hardware": machine.shown + others,
+        "accelerator": machine.device.accelerator_id,
+        "precision": setting.choice.precision_id,
+        "precision_support": setting.choice.support,
+        "kv_precision": setting.kv_id,
+        "runtime": setting.budget.runtime_id,
+        "runtime_budget": setting.budget.budget_id,
+        "context": setting.asked.context,
+        "sequences": setting.asked.sequences,
+    }
+
+
+def refused(setting: Setting, reason: str) -> dict[str, Any]:
+    """Return the answer for what cannot run."""
+    return {
+        **head(setting),
+        "layout": None,
+        "per_device": None,
+        "verdict": "cannot_run",
+        "limit": "layout" if "TP" in reason or "PP" in reason or "EP" in reason else "precision",
+        "reason": reason,
+        "max_context": None,
+        "max_context_memory": None,
+        "max_sequences": None,
+        "warnings": [],
+        "assumptions": list(setting.assumed),
+        "suggestions": [],
+    }
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number of bytes or tokens; None for what has no end."""
+    number = float(value)
+    return None if math.isinf(number) else round(number)
+
+
+def described(setting: Setting, cell: Cell) -> dict[str, Any]:
+    """Return the answer for a cell."""
+    limit = setting.subject.max_context
+    memory_limit = whole(cell.max_context)
+    longest = limit if memory_limit is None else memory_limit if limit is None else min(limit, memory_limit)
+    parts = [round(float(part)) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
+    total, usable = sum(parts), round(float(cell.usable))
+    verdict = VERDICTS[int(cell.verdict)]
+    device = setting.machine.device
+    answer: dict[str, Any] = {
+        **head(setting),
+        "layout": {"tp": cell.layout.tp, "pp": cell.layout.pp, "ep": cell.layout.ep, "dp": cell.layout.dp},
+        "per_device": {
+            "weights_bytes": parts[0],
+            "kv_bytes": parts[1],
+            "kv_reserved_bytes": round(float(cell.kv_reserved)),
+            "kv_pool_bytes": round(float(cell.kv_pool)),
+            "workspace_bytes": parts[2],
+            "runtime_bytes": parts[3],
+            "total_bytes": total,
+            "low_bytes": round(float(cell.low)),
+            "high_bytes": round(float(cell.high)),
+            "usable_bytes": usable,
+            "margin_bytes": usable - total,
+            "outside_bytes": round(float(cell.outside)),
+            "reserved_bytes": round(float(cell.reserved)),
+            "device_bytes": round(setting.memory),
+        },
+        "verdict": verdict,
+        "limit": limit_term(cell),
+        "reason": _reason(verdict, cell, setting),
+        "max_context": longest,
+        "max_context_memory": memory_limit,
+        "max_sequences": {
+            str(length): whole(count) for length, count in zip(STANDARD_CONTEXTS, cell.max_sequences, strict=True)
+        },
+        "warnings": warnings_of(setting, cell.layout),
+        "assumptions": list(setting.assumed),
+        "suggestions": [],
+    }
+    if not setting.beside.empty:
+        answer["per_device"]["extras"] = _extras(setting, cell)
+    if device.memory_rule not in ("printed", "stated"):
+        answer["assumptions"].append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
+    if setting.choice.support == "unknown":
+        answer["assumptions"].append(
+            f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
+        )
+    bits = setting.precision.bits
+    if bits < 8:
+        answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")
+    return answer
+
+
+def _extras(setting: Setting, cell: Cell) -> dict[str, int]:
+    """Return the named bytes that the binding device holds beside the model; they are part of the runtime's."""
+    terms = beside_terms(
+        setting.beside, setting.subject.anatomy, setting.precision, setting.budget, cell.layout, setting.asked
+    )  # fmt: skip
+    return terms.named(cell.stage, setting.asked.context, setting.asked.per_replica(cell.layout.dp).sequences)
+
+
+def _reason(verdict: str, cell: Cell, setting: Setting) -> str:
+    margin = float(cell.usable - cell.total) / GIB
+    high_margin = float(cell.usable - cell.high) / GIB
+    what = f"{float(cell.total) / GIB:.2f} GiB per device against {float(cell.usable) / GIB:.2f} GiB usable"
+    if verdict == "fits":
+        return f"{what}; even the high estimate leaves {high_margin:.2f} GiB"
+    if verdict == "tight":
+        return f"{what}: {margin:.2f} GiB left, but the high estimate does not fit"
+    return f"{what}: {-margin:.2f} GiB too much, most of it {limit_term(cell)}"

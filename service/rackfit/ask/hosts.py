@@ -1,0 +1,65 @@
+"""The machine around the devices: its RAM as a tier, or as all there is."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+
+from rackfit.ask.question import FitQuestion, Machine, find_machines
+from rackfit.catalog.read import row_of
+from rackfit.errors import UsageError
+from rackfit.fit.offload import Host
+from rackfit.memory.budget import GIB
+from rackfit.memory.domain import Budget, Device
+
+CPU = "cpu"
+"""Hardware name for a machine without accelerators."""
+
+
+def machines_of(connection: sqlite3.Connection, question: FitQuestion) -> list[Machine]:
+    """Return the machines that a question asks about.
+
+    Raises:
+        UsageError and its kinds: from the hardware expression; `cpu` without the size of its RAM.
+    """
+    text = question.on or ""
+    if text.strip().casefold() != CPU:
+        return find_machines(connection, text)
+    if question.host_ram_gib is None:
+        raise UsageError("a machine without accelerators needs the size of its RAM: --host-ram GIB")
+    return [cpu_machine(question.host_ram_gib)]
+
+
+def cpu_machine(ram_gib: float) -> Machine:
+    """Return a machine without accelerators as one device with so much memory."""
+    device = Device(
+        accelerator_id=CPU,
+        name=f"CPU with {ram_gib:g} GiB of RAM",
+        vendor=CPU,
+        memory_bytes=round(ram_gib * GIB),
+        memory_rule="stated",
+        memory_spread=0.0,
+        unified=False,
+        compute_capability=None,
+        segment=CPU,
+        bandwidth_gb_s=None,
+    )
+    note = "RAM: all of the stated size; what the operating system takes is on no record"
+    return Machine(device, 1, 1, 1, CPU, notes=(note,))
+
+
+def on_host(budget: Budget, device: Device) -> Budget:
+    """Return an engine's rules as they are without accelerators: no driver context, and the embedding counts."""
+    if device.vendor != CPU:
+        return budget
+    return replace(budget, context_bytes=0, embedding_on_host=False)
+
+
+def host_of(connection: sqlite3.Connection, machine: Machine, stated_gib: float | None) -> Host:
+    """Return the RAM of a machine: as stated, else of the system's record; modules are binary gigabytes."""
+    ram, speed = None, None
+    if machine.system_id is not None:
+        system = row_of(connection, "systems", "system_id", machine.system_id)
+        ram = system["host_ram_gb"] * GIB * machine.nodes if system["host_ram_gb"] else None
+        speed = system["ram_bandwidth_gb_s"]
+    return Host(stated_gib * GIB if stated_gib is not None else ram, speed)

@@ -1,0 +1,101 @@
+"""A question with every name and default resolved: model, machine, format, engine, and what was assumed."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from rackfit.ask.beside import find_beside, image_tokens
+from rackfit.ask.hosts import on_host
+from rackfit.ask.question import (
+    DEFAULT_CONTEXT,
+    FitQuestion,
+    Machine,
+    Subject,
+    choose_budget,
+    choose_cache,
+    choose_precision,
+)
+from rackfit.catalog.context import Context
+from rackfit.fit.beside import Beside
+from rackfit.fit.cell import Question
+from rackfit.fit.classes import Choice
+from rackfit.memory.budget import GIB, Knobs, engine_total
+from rackfit.memory.domain import Budget, Precision
+from rackfit.memory.weights import fitted
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that a question has been resolved to."""
+
+    question: FitQuestion
+    context: Context
+    subject: Subject
+    machine: Machine
+    choice: Choice
+    budget: Budget
+    kv_id: str
+    asked: Question
+    assumed: tuple[str, ...]
+    beside: Beside
+    """What the devices hold beside the model."""
+
+    @property
+    def precision(self) -> Precision:
+        """The weight layout, as it comes out for this model."""
+        return fitted(self.subject.anatomy, self.context.precisions[self.choice.precision_id])
+
+    @property
+    def memory(self) -> float:
+        """Bytes that the engine sees on one device, the user's own figure first."""
+        stated = self.question.usable_gib or self.machine.usable_gib
+        if stated is not None:
+            return stated * GIB
+        device = self.machine.device
+        return float(engine_total(device.memory_bytes, device.vendor, device.unified))
+
+    @property
+    def spread(self) -> float:
+        """Relative uncertainty of the memory: none of a figure that the user states."""
+        stated = self.question.usable_gib or self.machine.usable_gib
+        return 0.0 if stated is not None else self.machine.device.memory_spread
+
+    @property
+    def devices(self) -> int:
+        """Devices of the machine, of all kinds."""
+        return self.machine.count + sum(count for _, count in self.machine.others)
+
+
+def resolve_setting(
+    connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
+) -> Setting:
+    choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
+    runtime = question.runtime or ("llama.cpp" if question.offloads else None)
+    budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
+    budget = on_host(budget, machine.device)
+    kv_id, kv_bits = choose_cache(context, question.kv_precision)
+    limit = subject.max_context
+    tokens = question.context or min(DEFAULT_CONTEXT, limit or DEFAULT_CONTEXT)
+    if question.context is None:
+        assumed.append(f"context: {tokens} tokens")
+    elif limit and question.context > limit:
+        assumed.append(f"context: {question.context} tokens are more than the model's own limit of {limit}")
+    if question.kv_precision is None:
+        assumed.append("KV cache: 16 bits")
+    if question.sequences is None:
+        assumed.append("sequences: 1")
+    if question.runtime is None:
+        assumed.append(f"runtime: {budget.runtime_id} {budget.version_from} or later")
+    knobs = Knobs(
+        utilization=question.utilization,
+        batched_tokens=question.max_batched_tokens,
+        max_sequences=question.max_sequences,
+        reserve_bytes=round((question.reserve_gib or 0) * GIB),
+    )
+    beside, others = find_beside(
+        connection, question, context, subject, machine.device, budget, choice.precision_id
+    )  # fmt: skip
+    asked = Question(tokens + image_tokens(beside), question.sequences or 1, kv_bits, knobs)
+    notes = (*assumed, *more, *others, *machine.notes)
+    return Setting(question, context, subject, machine, choice, budget, kv_id, asked, notes, beside)
