@@ -31,7 +31,7 @@ STATEMENTS = [
         state_bits integer not null check (state_bits in (16, 32)),
         mla_cache text not null check (mla_cache in ('latent', 'padded', 'full_heads')),
         mxfp4_width_multiple integer check (mxfp4_width_multiple > 0),
-        cache_copies integer not null check (cache_copies > 0),
+        cache_copies real not null check (cache_copies >= 1),
         min_cache_tokens integer not null check (min_cache_tokens >= 0),
         prints_gib_as_gb integer not null check (prints_gib_as_gb in (0, 1)),
         prompt_logit_bytes real not null check (prompt_logit_bytes >= 0),

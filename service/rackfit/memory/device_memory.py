@@ -136,12 +136,7 @@ def _reported(label: Label, reports: Sequence[Report]) -> DeviceMemory | None:
     """Return the middle default report for the label's RAM size, if any; of macOS versions only the newest."""
     fitting = [report for report in reports if report.ram_gb == label.memory_gb and _is_default(report.setting)]
     if label.vendor == "Apple":
-        newest = [report for report in fitting if (report.os_version or "").startswith("26")]
-        if not newest:
-            return None
-        likely = sorted(report.usable_bytes for report in newest)[len(newest) // 2]
-        older = unified_memory("Apple", label.memory_gb or 0.0)
-        return DeviceMemory(likely, "reported default, macOS 26", older.spread)
+        return _reported_apple(label, fitting)
     if not fitting or not (label.unified or _is_constant(fitting[0].setting)):
         return None
     figures = sorted(report.usable_bytes for report in fitting)
@@ -149,6 +144,18 @@ def _reported(label: Label, reports: Sequence[Report]) -> DeviceMemory | None:
     spread = max(figures[-1] - likely, likely - figures[0]) / likely
     ceiling = round((label.memory_gb or 0.0) * GIB)
     return DeviceMemory(min(likely, ceiling), "reported default", round(max(spread, 0.005), 4))
+
+
+def _reported_apple(label: Label, fitting: list[Report]) -> DeviceMemory | None:
+    """Return what was printed for this chip and size: of macOS versions the newest, before any rule from other chips."""
+    if not fitting:
+        return None
+    newest = [report for report in fitting if (report.os_version or "").startswith("26")]
+    likely = sorted(report.usable_bytes for report in newest or fitting)[len(newest or fitting) // 2]
+    by_rule = unified_memory("Apple", label.memory_gb or 0.0)
+    if newest:
+        return DeviceMemory(likely, "reported default, macOS 26", by_rule.spread)
+    return DeviceMemory(likely, "reported default, before macOS 26", 0.005)
 
 
 def _is_constant(setting: str) -> bool:

@@ -201,8 +201,8 @@ class Budget:
     """latent | padded | full_heads: how multi-head latent attention is cached."""
     mxfp4_width_multiple: int | None
     """Expert widths in MXFP4 are stored padded to a multiple of this."""
-    cache_copies: int
-    """Copies of the cache at its peak: 2 where it grows by concatenation."""
+    cache_copies: float
+    """Bytes of the cache at its peak over its own bytes: above 2 where it grows by concatenation."""
     min_cache_tokens: int
     """Tokens that a cache set aside at start holds at least."""
     prints_gib_as_gb: bool

@@ -41,7 +41,7 @@ class Budget(Record):
     state_bits: Literal[16, 32]
     mla_cache: Literal["latent", "padded", "full_heads"]
     mxfp4_width_multiple: PositiveCount | None = None
-    cache_copies: PositiveCount
+    cache_copies: Positive
     min_cache_tokens: Count = 0
     prints_gib_as_gb: bool = False
     prompt_logit_bytes: NonNegative = 0.0

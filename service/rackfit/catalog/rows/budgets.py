@@ -41,7 +41,7 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "state_bits": record.state_bits,
                 "mla_cache": record.mla_cache,
                 "mxfp4_width_multiple": record.mxfp4_width_multiple,
-                "cache_copies": record.cache_copies,
+                "cache_copies": float(record.cache_copies),
                 "min_cache_tokens": record.min_cache_tokens,
                 "prints_gib_as_gb": int(record.prints_gib_as_gb),
                 "prompt_logit_bytes": float(record.prompt_logit_bytes),
