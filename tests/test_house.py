@@ -104,6 +104,12 @@ def _public(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
                 yield from (method for method in methods if not method.name.startswith("_"))
 
 
+def test_names_of_test_files_are_unique() -> None:
+    """pytest imports test files by their bare name: two of one name stop the whole run."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 TEXT = {".py", ".toml", ".md", ".sql", ".csv", ".html", ".css", ".js", ".json", ".sh", ""}
 ABSOLUTE = re.compile(r"(?<![\w.:/<-])/(home|root|tmp|work|Users|mnt)/\w")
 
