@@ -10,11 +10,13 @@ from typing import Any
 from datasette.utils import tilde_encode
 from datasette.utils.asgi import Response
 
+from rackfit.accuracy import summary
+from rackfit.accuracy.summary import Row
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.pages import accuracy_rows as scored
 from rackfit.publish.pages import scatter
-from rackfit.publish.pages.accuracy_rows import Catalogued, Filters, Row
+from rackfit.publish.pages.accuracy_rows import Catalogued, Filters
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 
 GROUPED = (
@@ -54,13 +56,13 @@ def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
     return {
         "ok": True,
         "filters": filters.asked,
-        "summary": scored.summary(rows),
-        "groups": {field: scored.groups(rows, field) for field, _, _ in GROUPED},
-        "fits": scored.confusion(rows),
-        "absolute": scored.absolute(rows),
-        "refused": scored.refusals(rows),
-        "wrong_verdicts": [row.case_id for row in scored.wrong_verdicts(rows)],
-        "worst": [row.case_id for row in scored.worst(rows)],
+        "summary": summary.summary(rows),
+        "groups": {field: summary.groups(rows, field) for field, _, _ in GROUPED},
+        "fits": summary.confusion(rows),
+        "absolute": summary.absolute(rows),
+        "refused": summary.refusals(rows),
+        "wrong_verdicts": [row.case_id for row in summary.wrong_verdicts(rows)],
+        "worst": [row.case_id for row in summary.worst(rows)],
         "cases": [as_entry(row) for row in rows],
     }
 
@@ -147,14 +149,14 @@ def _context(
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:
-    reasons, worst = scored.refusals(rows), scored.worst(rows)
+    reasons, worst = summary.refusals(rows), summary.worst(rows)
     return {
-        "summary": scored.summary(rows),
-        "fits": scored.confusion(rows),
-        "absolute": scored.absolute(rows),
+        "summary": summary.summary(rows),
+        "fits": summary.confusion(rows),
+        "absolute": summary.absolute(rows),
         "refused": reasons[:MOST_REASONS],
         "other_reasons": sum(entry["cases"] for entry in reasons[MOST_REASONS:]),
-        "wrong": scored.wrong_verdicts(rows),
+        "wrong": summary.wrong_verdicts(rows),
         "worst": worst[:MOST_SHOWN],
         "more": worst[MOST_SHOWN:],
         "sources": len({row.source_url for row in rows}),
@@ -177,7 +179,7 @@ def _choices(filters: Filters, name: str, values: Sequence[str]) -> list[dict[st
 
 def _table(urls: Any, filters: Filters, rows: Sequence[Row], field: str, parameter: str, title: str) -> dict[str, Any]:
     entries = []
-    for name, figures in scored.groups(rows, field).items():
+    for name, figures in summary.groups(rows, field).items():
         address = render.query_string({**filters.asked, parameter: name})
         entries.append(
             {

@@ -10,6 +10,7 @@ from datasette.utils import tilde_decode
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.components import Component, components
 from rackfit.accuracy.setting import CaseSetting, setting_of
+from rackfit.accuracy.summary import NONE, Row
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UnknownNameError
 from rackfit.publish import render
@@ -64,7 +65,7 @@ def taken_apart(answers: Answers, case_id: str) -> dict[str, Any]:
         "stated": {name: stated[column] for name, column in SETTINGS if stated[column] not in (None, "")},
         "components": [_entry(one) for one in _components(setting, found.cases.values())],
         "question": _question(setting, row),
-        "rules": row.engine if row.engine != scored.NONE else None,
+        "rules": row.engine if row.engine != NONE else None,
         **_records(answers, case_id),
     }
 
@@ -91,7 +92,7 @@ def _entry(one: Component) -> dict[str, Any]:
     return {name: getattr(one, name) for name in Component.__dataclass_fields__}
 
 
-def _question(setting: CaseSetting | None, row: scored.Row) -> dict[str, str] | None:
+def _question(setting: CaseSetting | None, row: Row) -> dict[str, str] | None:
     """Return the parameters of /why that ask the same; None for files, devices and what names no machine."""
     if setting is None or setting.case.kind in ALONE or setting.subject is None or setting.machine is None:
         return None
@@ -103,7 +104,7 @@ def _question(setting: CaseSetting | None, row: scored.Row) -> dict[str, str] | 
         "kv_precision": setting.kv_id,
         "context": str(setting.case.context or ""),
         "sequences": str(setting.case.batch or ""),
-        "runtime": row.runtime if row.runtime != scored.NONE else "",
+        "runtime": row.runtime if row.runtime != NONE else "",
     }
     return {name: value for name, value in asked.items() if value}
 

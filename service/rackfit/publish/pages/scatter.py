@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from rackfit.publish.pages.accuracy_rows import KINDS, TOKENS, Row
+from rackfit.accuracy.summary import TOKENS, Row
+from rackfit.publish.pages.accuracy_rows import KINDS
 
 WIDTH, HEIGHT = 450, 420
 LEFT, RIGHT, TOP, BOTTOM = 62, 24, 10, 46
