@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rackfit.cli.options import Tokens, catalog_option, json_option, opened
-from rackfit.cli.showing import gib, show_json, show_pairs, show_table
+from rackfit.cli.showing import cell, show_json, show_pairs, show_table
 
 ONE_OR_MORE = click.IntRange(min=1)
 SHARE = click.FloatRange(0, 1, min_open=True)
@@ -76,20 +76,29 @@ def explain_log(
     show_json(answer) if as_json else _show(answer)
 
 
+_DEVICE_COLUMNS = {
+    "rank": "device",
+    "name": "name",
+    "total_bytes": "total",
+    "free_bytes": "free",
+    "used_bytes": "counts as",
+}
+
+
 def _show(answer: Mapping[str, Any]) -> None:
     """Show what was found, the table of components, then what follows and what to mind."""
     show_pairs([("engine", " ".join(part for part in (answer["engine"], answer["version"]) if part))])
     show_pairs([(name.replace("_", " "), value) for name, value in answer["configuration"].items()])
     if answer["components"]:
-        click.echo("\nGiB per device", color=False)
+        click.echo("\nper device", color=False)
         show_table(
             [
                 {
                     "": one["label"],
                     "rank": one["rank"] or "",
-                    "printed": gib(one["printed_bytes"]),
-                    "predicted": gib(one["predicted_bytes"]),
-                    "difference": gib(one["difference_bytes"]),
+                    "printed": cell("printed_bytes", one["printed_bytes"]),
+                    "predicted": cell("predicted_bytes", one["predicted_bytes"]),
+                    "difference": cell("difference_bytes", one["difference_bytes"]),
                     "in range": one["inside_range"],
                 }
                 for one in answer["components"]
@@ -99,11 +108,13 @@ def _show(answer: Mapping[str, Any]) -> None:
     for one in answer["components"]:
         if one["cause"]:
             click.echo(f"- {one['label']}: {one['cause']}", color=False)
-    derived = [(name.replace("_", " "), value) for name, value in answer["derived"].items()]
-    show_pairs(derived)
+    derived = {name: value for name, value in answer["derived"].items() if name != "note" and value is not None}
+    show_pairs([(name.removesuffix("_bytes").replace("_", " "), cell(name, value)) for name, value in derived.items()])
+    if "note" in answer["derived"]:
+        click.echo(f"- {answer['derived']['note']}", color=False)
     if answer["devices"]:
         click.echo("", color=False)
-        show_table(answer["devices"])
+        show_table(answer["devices"], _DEVICE_COLUMNS)
     for heading in ("warnings", "missing", "assumptions"):
         for line in answer[heading]:
             click.echo(f"- {'' if heading != 'warnings' else 'warning: '}{line}", color=False)

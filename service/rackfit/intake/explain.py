@@ -74,7 +74,7 @@ def _known(
         found = setting(connection, context, configuration)
     except RackfitError:
         return None, None
-    if found.subject is None:
+    if found.subject is None or "layout" in configuration.missing:
         return found.budget, None
     if log.engine in ("llama.cpp", "Ollama"):
         return found.budget, layered_cache(found)

@@ -14,6 +14,9 @@ from rackfit.intake.logs.parsed import COMPONENTS, Log
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Budget
 
+NEAR = 0.05
+"""Two differences within this share of one another are taken for the same."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -38,7 +41,7 @@ def _weights(facts: Facts) -> str:
     over = facts.differences.get("weights", facts.differences.get("consumed", 0)) > 0
     if facts.log.engine in ("llama.cpp", "Ollama"):
         return "other types of single tensors than this file type's usual mix"
-    if over and facts.configuration.precision in ("bf16", "fp16"):
+    if over and facts.configuration.shown.get("precision") in ("bf16", "fp16"):
         return "more than the language model is loaded: towers, extra heads, a draft model or adapters"
     if over:
         return "the kernel's own layout: packed or padded weights, or tensors that the checkpoint keeps in 16 bits"
@@ -83,6 +86,9 @@ def _pool(facts: Facts) -> str:
     known = ("weights", "consumed", "activation", "non_torch")
     others = {name: facts.differences[name] for name in known if name in facts.differences}
     difference = facts.differences["kv_pool"]
+    workspace = facts.log.bound("workspace") or 0
+    if workspace and abs(difference + workspace) < NEAR * workspace:
+        return f"the workspace buffer, {workspace / GIB:.2f} GiB, was taken out of what is left for the pool"
     if others:
         name = max(others, key=lambda key: abs(others[key]))
         if others[name] * difference < 0 and abs(others[name]) > abs(difference) / 3:
@@ -90,7 +96,7 @@ def _pool(facts: Facts) -> str:
     settings = facts.configuration.settings
     if "gpu_memory_utilization" not in settings and "mem_fraction_static" not in settings:
         return "the share of memory is not printed: this version's default is used; give --utilization"
-    if "activation" not in facts.differences:
+    if facts.log.engine == "vLLM" and "activation" not in facts.differences:
         return "activation peak and sequence limit are not printed: this version's defaults are used"
     return "memory that was not free at the start: other processes on the device"
 

@@ -112,7 +112,7 @@ def configuration_of(connection: sqlite3.Connection, log: Log, given: Overrides)
     subject, model = _model(connection, log, given, missing, said)
     gpu = _device(connection, log, given, missing, said)
     precision = _precision(log, given, subject, missing)
-    tp, pp = _degrees(log, given, said)
+    tp, pp = _degrees(log, given, missing, said)
     printed_kv = log.settings.get("kv_dtype")
     kv = given.kv_precision or CACHE_DTYPES.get(str(printed_kv), printed_kv)
     total = log.bound("device_total")
@@ -121,7 +121,7 @@ def configuration_of(connection: sqlite3.Connection, log: Log, given: Overrides)
         **log.settings,
         "model_used": model,
         "device": gpu,
-        "precision": subject.precision_id if precision == AS_SHIPPED and subject else precision,
+        "precision": (subject.precision_id if subject else None) if precision == AS_SHIPPED else precision,
         "kv_precision": kv,
         "tp": tp,
         "pp": pp,
@@ -245,6 +245,9 @@ def _precision(log: Log, given: Overrides, subject: Subject | None, missing: dic
         return given.precision
     if (kind := log.settings.get("file_type")) is not None:
         return gguf_type(str(kind))
+    if log.engine in ("llama.cpp", "Ollama") and not _is_gguf(subject):
+        missing["precision"] = "precision: the file type is not printed; give --precision"
+        return None
     method = log.settings.get("quantization")
     own = subject.precision_id if subject else None
     if method is None:
@@ -256,6 +259,11 @@ def _precision(log: Log, given: Overrides, subject: Subject | None, missing: dic
         return METHODS[method.casefold()]
     missing["precision"] = f"precision: {method} has several layouts; give --precision"
     return None
+
+
+def _is_gguf(subject: Subject | None) -> bool:
+    """Return whether the model's own name says a GGUF type."""
+    return subject is not None and str(subject.precision_id).startswith("gguf")
 
 
 def gguf_type(printed: str) -> str:
@@ -270,16 +278,21 @@ def gguf_type(printed: str) -> str:
     return head.split()[0] + letter if head.split() else text
 
 
-def _degrees(log: Log, given: Overrides, said: list[str]) -> tuple[int | None, int | None]:
-    """Return (tp, pp): given, printed, else the least that the workers' names need."""
+def _degrees(log: Log, given: Overrides, missing: dict[str, str], said: list[str]) -> tuple[int | None, int | None]:
+    """Return (tp, pp): given, printed, else the least that the workers' names need.
+
+    Workers carry a degree in their name only where it is more than 1: `TP0` alone says that, and not how many.
+    """
     found: dict[str, int | None] = {}
     for name in ("tp", "pp"):
         printed = getattr(given, name) or log.settings.get(name)
         if printed is None:
             ranks = [rank for ranks in log.amounts.values() for rank in ranks]
             numbers = [int(number) for rank in ranks for number in re.findall(rf"{name.upper()}(\d+)", rank)]
-            if numbers:
+            if numbers and max(numbers) > 0:
                 printed = max(numbers) + 1
-                said.append(f"{name}: at least {printed}, from the workers' names")
+                said.append(f"{name}: at least {printed}, from the workers' names; --{name} says it if there are more")
+            elif numbers:
+                missing["layout"] = f"{name}: more than 1 by the workers' names, but not printed; give --{name}"
         found[name] = printed
     return found["tp"], found["pp"]

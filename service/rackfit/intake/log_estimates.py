@@ -24,7 +24,6 @@ EXACT = 0.02
 CELL_MULTIPLE = 256
 MICRO_BATCH = 512
 """Tokens of llama.cpp's micro-batch where the log states none: its default."""
-PROJECTOR_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,8 @@ def predict(
     quantity = quantities(log.engine).get(component)
     if quantity is None:
         return Predicted(reason="no rule for this figure is on record")
-    if (why := _lacking(configuration, quantity.needs)) is not None:
+    needs = quantity.needs if component.startswith("device_") else (*quantity.needs, "layout")
+    if (why := _lacking(configuration, needs)) is not None:
         return Predicted(reason=why)
     if component in ("weights", "compute") and (why := _partly(log)) is not None:
         return Predicted(reason=why)
@@ -107,7 +107,7 @@ def pool_tokens(
     connection: sqlite3.Connection, context: Context, configuration: Configuration, pool: int
 ) -> float | None:
     """Return the tokens that a printed pool holds by the architecture, None where something is not known."""
-    if _lacking(configuration, ("model", "precision")) is not None:
+    if _lacking(configuration, ("model", "precision", "layout")) is not None:
         return None
     row = configuration.row("kv_tokens_total", kind="K2")
     stated = ";".join(part for part in (row["other_config"], f"kv_gib={pool / GIB:.6f}") if part)
@@ -143,7 +143,7 @@ def _partly(log: Log) -> str | None:
 def _own(
     connection: sqlite3.Connection, context: Context, log: Log, configuration: Configuration, component: str
 ) -> Predicted:
-    needs = ("model",) if component in ("kv", "state", "projector_weights") else ("model", "precision")
+    needs = {"budget": (), "weights_host": ("model", "precision")}.get(component, ("model",))
     if (why := _lacking(configuration, needs)) is not None:
         return Predicted(reason=why)
     try:
@@ -199,15 +199,18 @@ def _host_weights(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]
     return outer_bytes(found.anatomy, found.layout_precision, Layout())[0], ()
 
 
-def _projector(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]:
-    """Return the bytes of the towers at 16 bits."""
-    return found.anatomy.tower_params * PROJECTOR_BITS / 8, ("projector: 16 bits",)
+def _budget(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]:
+    """Return the share of the memory printed."""
+    total, share = log.bound("device_total"), found.case.number("gpu_memory_utilization")
+    if total is None or share is None:
+        raise LookupError("the device's memory and its share are not both printed")
+    return share * total, ()
 
 
 OWN: dict[str, Callable[[CaseSetting, Log], tuple[float, tuple[str, ...]]]] = {
     "kv": _llama_kv,
     "state": _state,
     "weights_host": _host_weights,
-    "projector_weights": _projector,
+    "budget": _budget,
 }
 """Components without a quantity of their own in the case format."""

@@ -12,14 +12,20 @@ HOST_BUFFERS = ("CPU", "CUDA_Host", "ROCm_Host", "Vulkan_Host", "SYCL_Host", "BL
 """Beginnings of the names of buffers that lie in the host's memory."""
 
 SIZE = r"\s*(?P<unit>[KMG]iB|[KMG]B)"
+BUFFER = SIZE + r"(?!\s*\(projected\))"
+"""A buffer that was allocated: the trial runs of --fit print theirs as projected."""
+
+RANK = r"(?<!\S)(?P<rank>\S{1,80})\s+"
+CELLS = r" \(\s*(?P<rank>\d+ cells,\s+\d+ layers)"
+"""Windowed and full layers have a cache each, told apart by their cells."""
 
 PATTERNS = (
-    pattern("model buffer size", r"(?<!\S)(?P<rank>\S{1,80})\s+model buffer size\s*=\s*<weights:N>" + SIZE, sums=True),
-    pattern("KV buffer size", r"(?<!\S)(?P<rank>\S{1,80})\s+KV buffer size\s*=\s*<kv_buffer:N>" + SIZE, sums=True),
-    pattern("RS buffer size", r"(?<!\S)(?P<rank>\S{1,80})\s+RS buffer size\s*=\s*<state_buffer:N>" + SIZE, sums=True),
-    pattern("compute buffer size", r"(?<!\S)(?P<rank>\S{1,80})\s+compute buffer size\s*=\s*<compute:N>" + SIZE),
-    pattern("KV self size", r"KV self size\s*=\s*<kv:N>" + SIZE, sums=True),
-    pattern("llama_kv_cache", r"llama_kv_cache\w*:\s+size\s*=\s*<kv:N>" + SIZE, sums=True),
+    pattern("model buffer size", RANK + r"model buffer size\s*=\s*<weights:N>" + BUFFER, sums=True),
+    pattern("KV buffer size", RANK + r"KV buffer size\s*=\s*<kv_buffer:N>" + BUFFER, sums=True),
+    pattern("RS buffer size", RANK + r"RS buffer size\s*=\s*<state_buffer:N>" + BUFFER, sums=True),
+    pattern("compute buffer size", RANK + r"compute buffer size\s*=\s*<compute:N>" + BUFFER),
+    pattern("KV self size", r"KV self size\s*=\s*<kv:N>" + SIZE),
+    pattern("llama_kv_cache", r"llama_kv_cache\w*:\s+size\s*=\s*<kv:N>" + SIZE + CELLS),
     pattern("K (", r"\bK \((?P<kv_dtype>\w+)\):\s*" + NUMBER),
     pattern("llama_memory_recurrent", r"llama_memory_recurrent:\s+size\s*=\s*<state:N>" + SIZE),
     pattern("llama_memory_recurrent", r"\s+size.*?<state_layers:N> layers,\s*<state_sequences:N> seqs"),

@@ -37,8 +37,8 @@ PATTERNS = (
     pattern('msg="compute graph"', r'device=(?P<rank>\S+) size="?<compute:N>' + SIZE),
     pattern(
         'msg="inference compute"',
-        r'\bid=(?P<rank>\S+) .*?\b(?:name|description)="(?P<device>[^"]*)".*?\btotal="(?P<total>[\d.]+) (?P<unit>GiB)"'
-        r'(?: available="(?P<free>[\d.]+) GiB")?',
+        r'\bid=(?P<rank>\S+) .*?\blibrary=(?!cpu\b)\S+ .*?\b(?:name|description)="(?P<device>[^"]*)".*?'
+        r'\btotal="(?P<total>[\d.]+) (?P<unit>GiB)"(?: available="(?P<free>[\d.]+) GiB")?',
     ),
     pattern("--ctx-size", r"--ctx-size <context:N>"),
     pattern("--parallel", r"--parallel <sequences:N>"),

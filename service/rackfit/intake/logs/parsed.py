@@ -29,6 +29,7 @@ COMPONENTS = {
     "weights_host": ("weights on the host", SUM),
     "consumed": ("weights + non-torch", MOST),
     "non_torch": ("non-torch", MOST),
+    "torch_peak": ("peak of the allocator", MOST),
     "activation": ("activation peak", MOST),
     "compute": ("compute buffer", MOST),
     "graphs": ("graphs", MOST),

@@ -29,7 +29,7 @@ PATTERNS = (
     pattern("Memory pool end", r"Memory pool end\. avail mem=<free_after_pool:N>" + SIZE),
     pattern("Mamba Cache is allocated", r"conv_state size: <state_r:N>" + SIZE),
     pattern("Mamba Cache is allocated", r"ssm_state size: <state_s:N>" + SIZE),
-    pattern("graph end", r"Capture \w+ graph end\..*?\bmem usage=<graphs:N>" + SIZE),
+    pattern("graph end", r"Capture [\w ]*graph end\..*?\bmem usage=<graphs:N>" + SIZE),
     pattern("workspace_buffer size", r"workspace_buffer size: <workspace:N>" + SIZE),
     pattern("max_total_num_tokens=", r"max_total_num_tokens=<pool_tokens:N>"),
     pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bmax_running_requests=<max_sequences:N>"),

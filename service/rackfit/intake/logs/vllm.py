@@ -25,6 +25,7 @@ PATTERNS = (
     pattern("total_gpu_memory", r"x gpu_memory_utilization \((?P<utilization>[\d.]+)\) = <budget:N>" + SIZE),
     pattern("Memory profiling results", r"total_gpu_memory=<device_total:N>" + SIZE),
     pattern("Memory profiling results", r"non_torch_memory=<non_torch:N>" + SIZE),
+    pattern("Memory profiling results", r"peak_torch_memory=<torch_peak:N>" + SIZE),
     pattern("Memory profiling results", r"kv_cache_size=<kv_pool:N>" + SIZE),
     pattern("non-torch forward increase", r"non-torch forward increase memory: <non_torch:N>" + SIZE),
     pattern("torch peak memory increase", r"(?<!-)torch peak memory increase: <activation:N>" + SIZE),
@@ -33,13 +34,14 @@ PATTERNS = (
     pattern("Requested memory", r"Requested memory: (?P<utilization>[\d.]+) \(util\), <budget:N>" + SIZE),
     pattern("Free memory on device", r"Free memory on device \(<device_free:N>/<device_total:N>" + SIZE),
     pattern("Desired GPU memory", r"Desired GPU memory utilization is \((?P<utilization>[\d.]+), <budget:N>" + SIZE),
-    pattern("Actual usage is", r"Actual usage is <weights:N>" + SIZE + r" for (?:model )?weights?\b"),
-    pattern("Actual usage is", r"Actual usage is <consumed:N>" + SIZE + r" for consumed memory"),
-    pattern("Actual usage is", r" <activation:N>" + SIZE + r" for peak activation"),
-    pattern("Actual usage is", r" <non_torch:N>" + SIZE + r" for non-torch memory"),
-    pattern("Actual usage is", r" <graphs:N>" + SIZE + r" for CUDAGraph memory"),
+    pattern("Actual usage", r"Actual usage(?: is|:) <weights:N>" + SIZE + r" for (?:model )?weights?\b"),
+    pattern("Actual usage", r"Actual usage(?: is|:) <consumed:N>" + SIZE + r" for consumed memory"),
+    pattern("Actual usage", r" <activation:N>" + SIZE + r" for peak activation"),
+    pattern("Actual usage", r" <non_torch:N>" + SIZE + r" for non-torch memory"),
+    pattern("Actual usage", r" <graphs:N>" + SIZE + r" for (?:CUDAGraph|NPU graph) memory"),
     pattern("kv cache memory in use", r"kv cache memory in use is <kv_pool:N>\s*(?P<unit>GiB|GB|MiB|B(?=ytes))"),
     pattern("kv cache memory in use", r"kv cache memory in use is <kv_pool:N> bytes", "B"),
+    pattern("Current KV cache memory", r"Current KV cache memory: <kv_pool:N>" + SIZE),
     pattern("Available KV cache memory", r"Available KV cache memory: <kv_pool:N>" + SIZE),
     pattern("KV cache size", r"GPU KV cache size: <pool_tokens:N> tokens"),
     pattern(" blocks:", r"# (?:GPU|cuda|rocm|CUDA) blocks: <pool_blocks:N>"),
@@ -98,5 +100,14 @@ def read(lines: Sequence[str]) -> tuple[Log, int]:
     settings = dict(last.settings)
     if "pool_blocks" in settings and "pool_tokens" not in settings:
         settings["pool_tokens"] = settings["pool_blocks"] * settings.get("block_tokens", BLOCK_TOKENS)
+    _peak_apart(last.amounts)
     log = Log(ENGINE, settings, last.amounts, tuple(last.devices.values()), loads=len(with_bytes))
     return log, sum(one.own_hits for one in readings)
+
+
+def _peak_apart(amounts: dict[str, dict[str, int]]) -> None:
+    """Turn the allocator's peak, which 0.6 prints with the weights in it, into the activation peak."""
+    peaks, weights = amounts.pop("torch_peak", {}), amounts.get("weights", {})
+    for rank, size in peaks.items():
+        if rank in weights:
+            amounts.setdefault("activation", {}).setdefault(rank, size - weights[rank])
