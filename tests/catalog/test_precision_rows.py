@@ -48,7 +48,7 @@ def test_rows_load_in_the_order_they_come(empty: sqlite3.Connection, library: Li
     }
     assert counts == {
         "runtime_rules": 292,
-        "precision_support": 213,
+        "precision_support": 215,
         "recipes": 68,
         "workloads": 4,
         "mfu_runs": 53,

@@ -8,7 +8,7 @@ from typing import Any
 from rackfit.ask.caution import warnings_of
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
-from rackfit.fit.cell import STANDARD_CONTEXTS, VERDICTS, Cell, limit_term
+from rackfit.fit.cell import STANDARD_CONTEXTS, TIGHT, VERDICTS, Cell, limit_term
 from rackfit.memory.budget import GIB
 
 
@@ -62,7 +62,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     longest = limit if memory_limit is None else memory_limit if limit is None else min(limit, memory_limit)
     parts = [round(float(part)) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
     total, usable = sum(parts), round(float(cell.usable))
-    verdict = VERDICTS[int(cell.verdict)]
+    verdict, doubt = _verdict(setting, cell)
     device = setting.machine.device
     answer: dict[str, Any] = {
         **head(setting),
@@ -85,7 +85,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         },
         "verdict": verdict,
         "limit": limit_term(cell),
-        "reason": _reason(verdict, cell, setting),
+        "reason": f"{doubt}; {_reason(verdict, cell, setting)}" if doubt else _reason(verdict, cell, setting),
         "max_context": longest,
         "max_context_memory": memory_limit,
         "max_sequences": {
@@ -103,10 +103,24 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         answer["assumptions"].append(
             f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
         )
+    if cell.layout.devices < setting.devices:
+        answer["assumptions"].append(f"the layout asked for uses {cell.layout.devices} of {setting.devices} devices")
     bits = setting.precision.bits
     if bits < 8:
         answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")
     return answer
+
+
+def _verdict(setting: Setting, cell: Cell) -> tuple[str, str | None]:
+    """Return the verdict, at most tight where something beside memory is in doubt, and that doubt."""
+    by_memory, limit = int(cell.verdict), setting.subject.max_context
+    if limit is not None and setting.asked.context > limit:
+        doubt = f"the model's own limit is {limit} tokens, {setting.asked.context} need a stretched position code"
+        return VERDICTS[min(by_memory, TIGHT)], doubt
+    if setting.choice.support == "unknown":
+        doubt = f"no record says that {setting.choice.runtime_id} runs {setting.choice.precision_id} there"
+        return VERDICTS[min(by_memory, TIGHT)], doubt
+    return VERDICTS[by_memory], None
 
 
 def _extras(setting: Setting, cell: Cell) -> dict[str, int]:

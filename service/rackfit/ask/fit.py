@@ -14,7 +14,7 @@ from rackfit.catalog.context import Context
 from rackfit.errors import UsageError
 from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import VERDICTS, Added, Cell, evaluate
-from rackfit.fit.mixed import evaluate_mixed
+from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.domain import Layout
 from rackfit.memory.layouts import candidates, refusal
 
@@ -125,7 +125,9 @@ def _answer(setting: Setting) -> dict[str, Any]:
     if setting.choice.support == "none":
         choice, name = setting.choice, setting.machine.device.name
         return refused(setting, f"{choice.runtime_id} does not run {choice.precision_id} on {name}")
-    if setting.machine.others:
+    if setting.context.chooser.cache_level(setting.budget.runtime_id, setting.kv_id, setting.machine.device) == "none":
+        return refused(setting, f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}")
+    if setting.machine.others or setting.question.split is not None:
         return _mixed(setting)
     layouts, reason = _layouts(setting)
     if not layouts:
@@ -134,14 +136,22 @@ def _answer(setting: Setting) -> dict[str, Any]:
 
 
 def _mixed(setting: Setting) -> dict[str, Any]:
-    precision = setting.precision
-    machine = setting.machine
+    machine, question = setting.machine, setting.question
     devices = [(machine.device, machine.count), *machine.others]
-    cell, reason, placed = evaluate_mixed(setting.subject.anatomy, precision, setting.budget, devices, setting.asked)
+    shares = "layers" if question.split or question.pp == setting.devices else None
+    if shares is None and question.tp is not None and question.tp > 1:
+        if question.tp != setting.devices:
+            return refused(setting, f"TP {question.tp} over {setting.devices} unlike devices: all of them, or PP")
+        shares = "equal"
+    wish = Wish(shares, question.split, lambda layout: added_for(setting, layout))
+    cell, reason, placed = evaluate_mixed(
+        setting.subject.anatomy, setting.precision, setting.budget, devices, setting.asked, wish
+    )  # fmt: skip
     if cell is None:
         return refused(setting, reason)
     answer = described(setting, cell)
     answer["placement"] = placed
+    answer["per_device"]["device_bytes"] = next(one["device_bytes"] for one in placed if one["binds"])
     answer["assumptions"].append(reason)
     return answer
 

@@ -73,6 +73,9 @@ def resolve_setting(
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
     runtime = question.runtime or ("llama.cpp" if question.offloads else None)
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
+    if budget.runtime_id == "transformers" and choice.support == "emulated":
+        assumed.append(f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device")
+        choice = Choice("bf16", budget.runtime_id, "native")
     budget = on_host(budget, machine.device)
     kv_id, kv_bits = choose_cache(context, question.kv_precision)
     limit = subject.max_context

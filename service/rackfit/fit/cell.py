@@ -26,6 +26,8 @@ quantised ones depend on which tensors a checkpoint keeps in high precision."""
 OTHER_WEIGHT_SPREAD = 0.05
 WORKSPACE_SPREAD = 0.15
 RUNTIME_SPREAD_BYTES = 2**28
+COPY_SPREAD = 0.1
+"""Share of a cache that grows by copying which may or may not be alive twice at the peak."""
 MXFP4_BITS = 4.25
 """Bits of an MXFP4 weight with its scale: what tells the layouts whose expert widths engines pad."""
 
@@ -199,6 +201,8 @@ def bind(
     runtime = terms.runtime + extras[stage] + charges[stage] - kv
     total = weights + kv + terms.workspace + runtime
     half = spread * (weights + extras[stage]) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt
+    if budget.cache_copies > 1:
+        half += COPY_SPREAD * charges[stage]
     low, high = maximum(total - half, weights + kv - spread * weights), total + half
     beside = terms.workspace + terms.runtime
     pools = [terms.limit - load - beside - extra for load, extra in zip(loads, extras, strict=True)]

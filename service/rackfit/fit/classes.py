@@ -15,6 +15,7 @@ FOUR_BIT = ("awq_int4_g128", "gptq_int4_g128", "nvfp4", "mxfp4", "ggufmix_q4_k_m
 Q4_K_M = "ggufmix_q4_k_m"
 SERVER = "vllm"
 FILE_RUNTIME = "llama.cpp"
+SIXTEEN_BIT_CACHE = "kv_bf16"
 RUNS = ("native", "weight_only", "emulated")
 
 
@@ -47,6 +48,25 @@ class Chooser:
             base = self.bases.get(precision_id, precision_id)
             self.known[key] = support_level(self.rules, runtime_id, base, device)
         return self.known[key]
+
+    def cache_level(self, runtime_id: str, kv_id: str, device: Device) -> str:
+        """Return whether an engine caches in a format: `none` where its rules name formats and leave this one out.
+
+        A rule that leaves a device out is no refusal here: engines widen small caches on read.
+        """
+        if kv_id == SIXTEEN_BIT_CACHE:
+            return "native"
+        stated = self.level(runtime_id, kv_id, device)
+        if stated in RUNS or any(
+            rule.runtime_id == runtime_id and rule.precision_id == kv_id and rule.support == "none"
+            for rule in self.rules
+        ):
+            return stated
+        own = [
+            rule.precision_id for rule in self.rules if rule.runtime_id == runtime_id and _is_cache(rule.precision_id)
+        ]
+        elsewhere = any(rule.precision_id == kv_id for rule in self.rules)
+        return "none" if own and kv_id not in own and elsewhere else "unknown"
 
     def runtime_for(self, precision_id: str, device: Device) -> Choice:
         """Return the engine for a precision: llama.cpp for GGUF, Apple and bare hosts, else vLLM, else llama.cpp.
@@ -93,6 +113,10 @@ class Chooser:
         if device.vendor != "Apple" and assume_16_bit(device):
             return Choice("bf16", SERVER, "unknown")
         return None
+
+
+def _is_cache(precision_id: str) -> bool:
+    return precision_id.startswith("kv_")
 
 
 def _preference(support: str) -> int:

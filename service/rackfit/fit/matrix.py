@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from rackfit.fit.cell import FITS, VERDICTS, Cell, Question, evaluate
+from rackfit.fit.cell import FITS, TIGHT, VERDICTS, Cell, Question, evaluate
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
@@ -114,4 +114,5 @@ def cell_rows(
     for at, key, verdict, bytes_, limit, extent in zip(
         positions.tolist(), keys, verdicts, figures, limits, extents, strict=True
     ):
-        yield (*head, key, tail, supports[at], VERDICTS[verdict], *layout, *bytes_, TERMS[limit], *extent)
+        shown = min(verdict, TIGHT) if supports[at] == "unknown" else verdict
+        yield (*head, key, tail, supports[at], VERDICTS[shown], *layout, *bytes_, TERMS[limit], *extent)

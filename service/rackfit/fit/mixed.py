@@ -6,10 +6,11 @@ against its own memory, with the layers that it really holds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.fit.cell import NO, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
+from rackfit.fit.cell import NO, VERDICTS, Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
@@ -17,7 +18,6 @@ from rackfit.memory.kv_cache import CacheShape, layer_cache
 from rackfit.memory.layouts import refusal
 from rackfit.memory.weights import layer_bytes, outer_bytes
 
-VERDICTS = ("no", "tight", "fits")
 SINGLE = Layout()
 
 
@@ -27,27 +27,85 @@ def evaluate_mixed(
     budget: Budget,
     devices: list[tuple[Device, int]],
     question: Question,
+    wish: Wish | None = None,
 ) -> tuple[Cell | None, str, list[dict[str, Any]]]:
     """Return the cell of the binding device, how it was laid out (or why it cannot be), and the placement.
 
     Tensor parallelism needs equal shares, so the smallest device binds; if that does not fit, whole layers are placed
     by the memory of each device. An engine that splits tensors runs on devices of one maker only.
     """
+    wish = wish or Wish()
     flat = [device for device, count in devices for _ in range(count)]
     makers = sorted({device.vendor for device in flat})
     if budget.parallelism == "tensor" and len(makers) > 1:
         return None, f"{budget.runtime_id} does not run over devices of {' and '.join(makers)} together", []
-    smallest = min(flat, key=lambda device: device.memory_bytes)
-    tensor = Layout(tp=len(flat))
-    if refusal(anatomy, precision, tensor, budget) is None:
-        cell = evaluate(anatomy, precision, budget, tensor, smallest, question)
-        if cell.verdict > NO:
-            return cell, f"equal shares over {len(flat)} devices, {smallest.name} binds", []
-    layout = Layout(pp=len(flat))
-    reason = refusal(anatomy, precision, layout, budget)
+    tensor, layout = Layout(tp=len(flat)), Layout(pp=len(flat))
+    equal = Split(anatomy, precision, budget, question, tensor, wish.added(tensor))
+    refused = refusal(anatomy, precision, tensor, budget)
+    if wish.shares != "layers" and refused is None:
+        found = _by_tensors(equal, flat)
+        if wish.shares == "equal" or found[0].verdict > NO:
+            return found
+    reason = refused if wish.shares == "equal" else refusal(anatomy, precision, layout, budget)
+    if reason is None and wish.counts is not None:
+        reason = _miscount(wish.counts, len(flat), anatomy.model.n_layers)
     if reason is not None:
         return None, reason, []
-    return _by_layers(Split(anatomy, precision, budget, question, layout), flat)
+    return _by_layers(Split(anatomy, precision, budget, question, layout, wish.added(layout)), flat, wish.counts)
+
+
+def _miscount(counts: tuple[int, ...], devices: int, layers: int) -> str | None:
+    """Return why a split of the user's cannot be: it needs one count per device, and all layers once."""
+    if len(counts) != devices:
+        return f"a split over {len(counts)} devices was asked for, there are {devices}"
+    if sum(counts) != layers:
+        return f"the split holds {sum(counts)} layers, the model has {layers}"
+    return None
+
+
+def _nothing(layout: Layout) -> Added | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user leaves open: how to share, the layers of each device, and what comes beside the model."""
+
+    shares: str | None = None
+    """`equal` for tensor parallelism, `layers` for stages, None for what fits."""
+    counts: tuple[int, ...] | None = None
+    added: Callable[[Layout], Added | None] = _nothing
+
+
+def _by_tensors(split: Split, flat: list[Device]) -> tuple[Cell, str, list[dict[str, Any]]]:
+    """Give every device an equal share; the device with the least room binds."""
+    cells = [
+        evaluate(split.anatomy, split.precision, split.budget, split.layout, device, split.question, added=split.added)
+        for device in flat
+    ]
+    at = min(range(len(cells)), key=lambda number: float(cells[number].usable - cells[number].high))
+    layers = split.anatomy.model.n_layers
+    pairs = enumerate(zip(flat, cells, strict=True))
+    rows = [_row(device, layers, cell, number == at) for number, (device, cell) in pairs]
+    return _binding(cells, at), f"equal shares over {len(flat)} devices, {flat[at].name} binds", rows
+
+
+def _row(device: Device, layers: int, cell: Cell, binds: bool) -> dict[str, Any]:
+    """Return what one device holds: whole bytes by term, against its own usable memory."""
+    return {
+        "accelerator": device.accelerator_id,
+        "layers": layers,
+        "weights_bytes": round(float(cell.weights)),
+        "kv_bytes": round(float(cell.kv)),
+        "kv_pool_bytes": round(float(cell.kv_pool)),
+        "workspace_bytes": round(float(cell.workspace)),
+        "runtime_bytes": round(float(cell.runtime)),
+        "total_bytes": round(float(cell.total)),
+        "usable_bytes": round(float(cell.usable)),
+        "device_bytes": round(float(engine_total(device.memory_bytes, device.vendor, device.unified))),
+        "verdict": VERDICTS[int(cell.verdict)],
+        "binds": binds,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +117,7 @@ class Split:
     budget: Budget
     question: Question
     layout: Layout
+    added: Added | None = None
 
     def layers(self) -> list[tuple[float, CacheShape]]:
         """Return weight bytes and cache of each layer, in the order of the model."""
@@ -81,44 +140,50 @@ class Split:
         return terms, total
 
 
-def _by_layers(split: Split, flat: list[Device]) -> tuple[Cell, str, list[dict[str, Any]]]:
-    """Place whole layers in proportion to what each device has left beside its own fixed terms."""
+def _by_layers(
+    split: Split, flat: list[Device], asked: tuple[int, ...] | None
+) -> tuple[Cell, str, list[dict[str, Any]]]:
+    """Place whole layers as asked, else in proportion to what each device has left beside its own fixed terms."""
     layers, (first, last) = split.layers(), split.ends()
     found = [split.terms(device) for device in flat]
     rooms = [max(float(terms.limit - terms.workspace - terms.runtime), 0.0) for terms, _ in found]
     rooms[0], rooms[-1] = max(rooms[0] - first, 0.0), max(rooms[-1] - last, 0.0)
-    cells, placed, start = [], [], 0
-    for number, (device, count) in enumerate(zip(flat, shares(rooms, len(layers)), strict=True)):
-        held = layers[start : start + count]
-        start += count
+    cells, start = [], 0
+    counts = asked or tuple(shares(rooms, len(layers)))
+    for number, (device, count) in enumerate(zip(flat, counts, strict=True)):
         outer = (first if number == 0 else 0.0) + (last if number == len(flat) - 1 else 0.0)
-        cell = _device_cell(split, held, outer, device, *found[number])
+        cell = _device_cell(split, layers[start : start + count], outer, number, device, *found[number])
+        start += count
         cells.append(cell)
-        placed.append(
-            {
-                "accelerator": device.accelerator_id,
-                "layers": count,
-                "total_bytes": round(float(cell.total)),
-                "usable_bytes": round(float(cell.usable)),
-                "verdict": VERDICTS[int(cell.verdict)],
-            }
-        )
     at = min(range(len(cells)), key=lambda number: float(cells[number].usable - cells[number].high))
-    text = f"whole layers in proportion to memory ({', '.join(str(one['layers']) for one in placed)}), "
-    return _binding(cells, at), f"{text}{flat[at].name} binds", placed
+    rows = [_row(flat[number], counts[number], cell, number == at) for number, cell in enumerate(cells)]
+    how = "as asked" if asked else "in proportion to memory"
+    text = f"whole layers {how} ({', '.join(str(one['layers']) for one in rows)}), {flat[at].name} binds"
+    return _binding(cells, at), text, rows
 
 
 def _device_cell(
-    split: Split, held: list[tuple[float, CacheShape]], outer: float, device: Device, terms: Terms, total: float
+    split: Split,
+    held: list[tuple[float, CacheShape]],
+    outer: float,
+    stage: int,
+    device: Device,
+    terms: Terms,
+    total: float,
 ) -> Cell:
     """Return the cell of one device with its layers alone."""
-    cache = CacheShape(0.0, ())
+    needed = CacheShape(0.0, ())
     for _, layer in held:
-        cache = cache.plus(layer)
-    charged = engine_cache(cache, split.budget, float(terms.batched_tokens))
-    parts = Parts((sum(size for size, _ in held) + outer,), (cache,), (charged,))
+        needed = needed.plus(layer)
+    stored, extras, doubt = needed, 0.0, 0.0
+    if split.added is not None:
+        stored, extras = needed.plus(split.added.caches[stage]), split.added.extras[stage]
+        doubt = split.added.doubt
+    charged = engine_cache(stored, split.budget, float(terms.batched_tokens))
+    parts = Parts((sum(size for size, _ in held) + outer,), (needed,), (charged,), (extras,), doubt)
     spread = weight_spread(split.precision)
-    return bind(parts, spread, split.budget, split.layout, split.question, terms, device.memory_spread * total)
+    cell = bind(parts, spread, split.budget, split.layout, split.question, terms, device.memory_spread * total)
+    return replace(cell, stage=stage)
 
 
 def shares(rooms: list[float], layers: int) -> list[int]:
