@@ -39,7 +39,7 @@ def covers(condition: str, device: Device) -> bool:
 
 
 def _covers_one(part: str, device: Device) -> bool:
-    if part == "any" or (part == "vulkan" and device.vendor.casefold() in ("amd", "intel", "nvidia")):
+    if part == "any" or (part == "vulkan" and _has_vulkan(device)):
         return True
     if "cc" in part:
         return _covers_capability(part, device)
@@ -55,6 +55,11 @@ def _covers_one(part: str, device: Device) -> bool:
     if part == "XPU":
         return vendor == "intel" and "gaudi" not in device.accelerator_id
     return part.casefold() == vendor or part.casefold() in device.accelerator_id
+
+
+def _has_vulkan(device: Device) -> bool:
+    """Return whether a device is a GPU with a Vulkan driver: the makers' matrix engines without graphics are not."""
+    return device.vendor.casefold() in ("amd", "intel", "nvidia") and "gaudi" not in device.accelerator_id
 
 
 def _covers_capability(part: str, device: Device) -> bool:
