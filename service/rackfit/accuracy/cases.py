@@ -43,6 +43,8 @@ class Case:
     settings: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     """Parts of other_config that are no key=value pair."""
+    params: str = ""
+    """Parameter count as printed, such as 7.5B."""
     problem: str | None = None
     """What of the row could not be read."""
 
@@ -89,6 +91,7 @@ def parse_case(row: Mapping[str, str | None]) -> Case:
         engine=text["engine_and_version"],
         settings={key.strip(): value.strip() for key, value in pairs},
         remarks=tuple(part.strip() for part in text["other_config"].split(";") if part.strip() and "=" not in part),
+        params=text["params_total"],
         problem="; ".join(problems) or None,
     )
 

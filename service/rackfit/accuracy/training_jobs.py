@@ -1,0 +1,277 @@
+"""From a training case to the jobs that it may mean: one where everything is stated, several where it is not."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass, replace
+
+from rackfit.accuracy.cases import Case
+from rackfit.accuracy.training_words import (
+    Degrees,
+    degrees_of,
+    framework_of,
+    loss_of,
+    method_of,
+    recompute_of,
+)
+from rackfit.ask.question import find_model
+from rackfit.catalog.context import Context
+from rackfit.catalog.read import read_model, rows_of
+from rackfit.errors import RackfitError, UnknownNameError, UnsupportedError
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Precision
+from rackfit.memory.training.domain import Adapter, Job, Offload, Parallel, Recipe, Rules, StateBytes
+from rackfit.memory.training.lora import DEFAULT_TARGETS, WIDE_TARGETS, read_targets
+from rackfit.memory.training.recipes import (
+    ADAPTER_BF16,
+    ADAPTER_FP32,
+    BF16_ADAM,
+    FP32_ADAM,
+    MIXED_ADAM,
+    with_optimizer,
+)
+
+LENGTHS = (1024, 512, 4096)
+"""Tokens taken where a case states none: likely first, then the ends of the range."""
+BATCHES = (1, 1, 4)
+MEGATRON_ADAM = StateBytes(2, 4, 4, 0, 8)
+"""bf16 weights, fp32 main gradients, fp32 master and moments (Megatron-Core, distributed optimizer: 6 + 12/d)."""
+MULTIPLES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The jobs that a case may mean, likely first, and what was assumed."""
+
+    jobs: tuple[Job, ...]
+    model_id: str
+    precision_id: str
+    assumed: tuple[str, ...]
+
+
+def params_of(text: str) -> float | None:
+    """Return a parameter count such as 7.5B, 2851M or 8030261248.
+
+    >>> params_of("2851M")
+    2851000000.0
+    """
+    match = re.fullmatch(r"\s*([\d.]+(?:e\d+)?)\s*([kmbt]?)\s*", text.casefold())
+    return float(match[1]) * MULTIPLES.get(match[2], 1.0) if match else None
+
+
+def anatomy_of(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Anatomy:
+    """Return the model of a case; a bare size is answered by the dense model nearest in size.
+
+    Raises:
+        UnknownNameError: a name that is no model.
+        UnsupportedError: neither a name nor a size.
+    """
+    name = re.sub(r"\s*\([^)]*\)\s*$", "", case.model).strip()
+    cut = re.search(r"cut to (\d+) layers", name)
+    if cut:
+        name = name[: cut.start()].strip()
+    size = re.fullmatch(r"(\d+(?:\.\d+)?[bm])( class)?", name.casefold())
+    params = params_of(size[1]) if size else params_of(case.params)
+    try:
+        if not name or size:
+            raise UnknownNameError("model", name, [])
+        anatomy = find_model(
+            connection, "llama-4-scout-17b-16e" if cut and "scout" in name.casefold() else name
+        ).anatomy
+    except UnknownNameError:
+        sized = re.search(r"(\d+(?:\.\d+)?)b\b", name.casefold())
+        params = params or (float(sized[1]) * 1e9 if sized else None)
+        if params is None:
+            raise
+        anatomy = nearest_dense(connection, params)
+        assumed.append(f"model: {anatomy.model.model_id}, the dense model nearest to {params:.3g} parameters")
+    return cut_layers(anatomy, int(cut[1])) if cut else anatomy
+
+
+def nearest_dense(connection: sqlite3.Connection, params: float) -> Anatomy:
+    """Return the dense decoder whose parameter count is nearest (by ratio), the later id where two are as near."""
+    rows = rows_of(
+        connection,
+        "select model_id, params_total from models where params_active = params_total or params_active is null "
+        "order by abs(log(params_total * 1.0 / ?)), model_id limit 40",
+        params,
+    )
+    for row in rows:
+        anatomy = Anatomy(read_model(connection, row["model_id"]))
+        if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn:
+            return anatomy
+    raise UnsupportedError(f"no model near {params:.3g} parameters")
+
+
+def cut_layers(anatomy: Anatomy, layers: int) -> Anatomy:
+    """Return the model with its first `layers` layers only, kinds in proportion."""
+    model, kept, left = anatomy.model, [], layers
+    for group in model.groups:
+        share = min(left, max(1, round(layers * group.count / model.n_layers)))
+        if share:
+            kept.append(replace(group, count=share, indices=None))
+        left -= share
+    params = model.non_layer_params + sum(group.count * group.params for group in kept)
+    return Anatomy(replace(model, groups=tuple(kept), params_text=params, params_total=params))
+
+
+def base_precision(context: Context, case: Case, method: str) -> Precision:
+    """Return the precision of a frozen base: as the case says, 16 bits else."""
+    said = case.precision.casefold()
+    if method != "qlora":
+        return context.precisions["bf16"]
+    if "int8" in said:
+        names: tuple[str, ...] = ("bnb_llm_int8",)
+    elif "gptq" in said or "int4" in said or "int4" in case.settings.get("method", "").casefold():
+        names = ("gptq_int4_g128",)
+    else:
+        names = ("bnb_nf4_double",) if "dq" in said or "double" in said else ("bnb_nf4",)
+    for name in names:
+        if name in context.precisions:
+            return context.precisions[name]
+    return next(one for key, one in sorted(context.precisions.items()) if key.startswith(("nf4", "bnb_nf4")))
+
+
+def adapter_of(context: Context, case: Case, rules: Rules, method: str) -> Adapter:
+    """Return the adapters of a case under its framework's defaults of rank, targets and dtype."""
+    said = case.settings.get("method", "").casefold()
+    base = base_precision(context, case, method)
+    targets = read_targets(case.settings.get("targets", ""))
+    rank = int(case.number("rank") or 0)
+    wide = rules.name in ("qwen", "deepspeed", "unsloth", "axolotl", "transformers")
+    if rules.name == "qwen":
+        rank = rank or 64
+    trained = case.number("trainable")
+    bitsandbytes = method == "qlora" and rules.name in ("litgpt",)
+    low = rules.name in ("litgpt", "torchtune", "fsdp_qlora", "unsloth")
+    if method == "qlora" and rules.name == "litgpt":
+        base = replace(base, high_roles=frozenset(base.high_roles - {"head"}))
+    prompts = "adapter" in said or said in PROMPTS
+    return Adapter(
+        rank or 8,
+        frozenset() if prompts else targets or (WIDE_TARGETS if wide else DEFAULT_TARGETS),
+        ADAPTER_BF16 if low else ADAPTER_FP32,
+        base,
+        dora="dora" in said,
+        trained_embeddings="embedding" in said,
+        trained=int(trained) if trained else None,
+        dropout=rules.name in ("litgpt", "qwen", "fsdp_qlora", "deepspeed"),
+        upcast_outer=method == "qlora" and rules.name in ("qwen", "transformers", "deepspeed", "axolotl"),
+        saves_inputs=bitsandbytes,
+        saves_outputs="adapter_v2" in said,
+    )
+
+
+PROMPTS = frozenset(
+    {"ln-tuning", "prefix-tuning", "prompt-tuning", "p-tuning", "p-tuning-v2", "trainable-tokens", "tinylora"}
+)
+
+
+def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
+    """Return the recipe of a full run: the framework's, unless the case says otherwise."""
+    said = case.precision.casefold()
+    state = {
+        "torchtune": BF16_ADAM, "litgpt": BF16_ADAM, "peft": BF16_ADAM, "torchtitan": FP32_ADAM, "nemo-automodel": BF16_ADAM,
+        "megatron": MEGATRON_ADAM, "llm-foundry": FP32_ADAM, "axolotl": BF16_ADAM, "unsloth": BF16_ADAM, "mlx": BF16_ADAM,
+    }.get(rules.name, MIXED_ADAM)  # fmt: skip
+    if degrees.distributed_optimizer:
+        state = MEGATRON_ADAM
+    elif rules.name in ("transformers", "liger"):
+        state = BF16_ADAM if "pure" in said else FP32_ADAM
+    elif rules.name == "llm-foundry" and case.settings.get("mixed_precision") == "PURE":
+        state = BF16_ADAM
+    recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state)
+    optimizer = case.settings.get("optimizer", "").casefold().replace(" ", "_")
+    if "8bit" in optimizer or "adamw8bit" in case.settings.get("cumulative", ""):
+        recipe = with_optimizer(recipe, "adamw_8bit")
+    elif "4bit" in optimizer:
+        recipe = with_optimizer(recipe, "adamw_4bit")
+    elif "paged" in optimizer:
+        recipe = with_optimizer(recipe, "paged_adamw_32bit")
+    return recipe
+
+
+def offload_of(case: Case, degrees: Degrees) -> Offload:
+    """Return what a case moves to the host: parameter offload of FSDP moves the optimizer with it."""
+    settings, techniques = case.settings, case.settings.get("cumulative", "") + case.settings.get("extra", "")
+    optimizer = settings.get("offload_optimizer", "none")
+    parameters = settings.get("offload_param", "none")
+    both = settings.get("offload", "") or settings.get("cpu_offload", "")
+    if both in ("cpu", "true") or "CPU offload" in techniques:
+        optimizer = parameters = "cpu"
+    if parameters in ("cpu", "nvme") and degrees.stage == 3 and optimizer == "none":
+        optimizer = parameters
+    if parameters != "none" and degrees.stage != 3:
+        parameters = "none"
+    activations = settings.get("act_offload", "none") in ("true", "cpu") or "act_offload" in techniques
+    activations = activations or techniques.startswith("all") or settings.get("act_ckpt") == "unsloth"
+    return Offload(optimizer, parameters, activations, case.number("offload_ratio") or 1.0)
+
+
+def lengths_of(case: Case) -> tuple[int, ...]:
+    """Return the sequence length, or the likely one and the ends of a range."""
+    stated = case.number("seq_len") or case.context
+    return (int(stated),) if stated else LENGTHS
+
+
+def batches_of(case: Case, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the micro-batch for each length."""
+    stated = case.number("micro_batch") or case.batch
+    if stated:
+        return tuple(int(stated) for _ in lengths)
+    return BATCHES if len(lengths) > 1 else (1,)
+
+
+def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> Reading:
+    """Return the jobs that a case may mean.
+
+    Raises:
+        RackfitError: a name that resolves to nothing, or a layout that cannot run.
+    """
+    assumed: list[str] = []
+    anatomy = anatomy_of(connection, case, assumed)
+    rules, note = framework_of(case)
+    if note:
+        assumed.append(note)
+    degrees, method = degrees_of(case), method_of(case)
+    recompute, every = recompute_of(case, rules)
+    adapter = adapter_of(context, case, rules, method) if method in ("lora", "qlora") else None
+    recipe = recipe_of(case, rules, degrees)
+    lengths = lengths_of(case)
+    batches = batches_of(case, lengths)
+    if len(lengths) > 1:
+        assumed.append(f"length: {lengths[0]} tokens assumed, {lengths[1]} to {lengths[2]} in the range")
+    said = case.settings.get("method", "").casefold()
+    cp = min(degrees.cp, lengths[0]) if lengths[0] % degrees.cp == 0 else 1
+    parallel = Parallel(
+        degrees.dp, degrees.tp, degrees.pp, cp, degrees.ep if anatomy.has_experts else 1, degrees.stage,
+        sequence_parallel=True,
+        micro_batches=int(case.number("pp_microbatches") or 8),
+        reshard=case.settings.get("reshard_after_forward") != "never",
+    )  # fmt: skip
+    jobs = tuple(
+        Job(
+            anatomy, recipe, parallel, rules, length, batch, recompute, True, offload_of(case, degrees), adapter,
+            loss_of(case),
+            head_tokens_factor=preference_factor(case, said),
+            extra_models=1.0 if said.startswith(("dpo", "kto")) else 2.0 if said == "ppo" else 0.0,
+            trained_models=2.0 if said == "ppo" else 1.0,
+            accumulates=(case.number("grad_accum") or 1) > 1 or rules.unsharded_gradients and degrees.stage >= 2,
+            tiled_mlp=case.settings.get("tiled_mlp") == "true",
+            fused_update="opt_in_bwd" in case.settings.get("cumulative", "") or "optimizer_in_bwd" in case.settings.get("extra", ""),
+            checkpoint_every=every,
+        )
+        for length, batch in zip(lengths, batches, strict=True)
+    )  # fmt: skip
+    return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
+
+
+def preference_factor(case: Case, said: str) -> float:
+    """Return sequences per sample of a micro-batch: two where chosen and rejected answers go through together."""
+    if case.number("sequences_per_batch") and case.batch:
+        return float(case.number("sequences_per_batch") or 0) / case.batch
+    return 2.0 if said.startswith(("dpo", "simpo", "orpo")) else 1.0
+
+
+__all__ = ["Reading", "RackfitError", "params_of", "read_case"]

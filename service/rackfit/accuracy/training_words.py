@@ -1,0 +1,148 @@
+"""The words of a training case: framework, method, sharding, recompute, offload. No arithmetic."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from rackfit.accuracy.cases import Case
+from rackfit.memory.training import overheads
+from rackfit.memory.training.domain import Rules
+
+FRAMEWORKS = (
+    ("qwen-vl", overheads.QWEN), ("qwen finetune", overheads.QWEN), ("litgpt", overheads.LITGPT),
+    ("torchtune", overheads.TORCHTUNE), ("torchtitan", overheads.TORCHTITAN), ("fsdp_qlora", overheads.FSDP_QLORA),
+    ("colossal", overheads.COLOSSAL), ("megatron", overheads.MEGATRON), ("arctictraining", overheads.ALST),
+    ("alst", overheads.ALST), ("axolotl", overheads.AXOLOTL), ("unsloth", overheads.UNSLOTH),
+    ("llm-foundry", overheads.LLM_FOUNDRY), ("nemo", overheads.NEMO), ("mlx", overheads.MLX),
+    ("fsdp", overheads.TRANSFORMERS), ("deepspeed", overheads.DEEPSPEED), ("xtuner", overheads.DEEPSPEED),
+    ("peft", overheads.PEFT), ("liger", overheads.TRANSFORMERS), ("transformers", overheads.TRANSFORMERS),
+)  # fmt: skip
+"""Word in the engine's name -> rules."""
+CHECKPOINTED = frozenset({"qwen", "fsdp_qlora", "unsloth", "alst", "deepspeed", "torchtune"})
+"""Frameworks whose own recipes recompute whole layers unless told otherwise."""
+LOSS_WORDS = (
+    ("cut", "cut"), ("cce", "cut"), ("liger", "fused_linear"), ("fused", "fused_linear"), ("chunked_ce128", "chunked_128"),
+    ("chunk1024", "chunked_1024"), ("chunked", "chunked"), ("full_logits_bf16", "bf16"), ("full_bf16", "bf16"),
+    ("full_logits_fp32", "full_fp32_ce"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """How a case spreads its job."""
+
+    stage: int
+    devices: int
+    dp: int
+    tp: int
+    pp: int
+    cp: int
+    ep: int
+    distributed_optimizer: bool = False
+
+
+def framework_of(case: Case) -> tuple[Rules, str | None]:
+    """Return the rules of the case's framework, and what was assumed where it names none."""
+    said = f"{case.engine} {case.settings.get('stack', '')} {case.settings.get('framework', '')}".casefold()
+    for word, rules in FRAMEWORKS:
+        if word in said:
+            return _variant(case, rules, said), None
+    if case.dp_or_zero.casefold().startswith("zero"):
+        return overheads.DEEPSPEED, "framework: rules of DeepSpeed assumed"
+    return overheads.TRANSFORMERS, "framework: rules of Transformers assumed"
+
+
+def _variant(case: Case, rules: Rules, said: str) -> Rules:
+    if case.settings.get("liger") == "true":
+        return replace(overheads.LIGER, prints=rules.prints)
+    techniques = case.settings.get("cumulative", "")
+    fused = (
+        case.settings.get("compile", "false") not in ("false", "")
+        or "compile" in techniques
+        or techniques.startswith("all")
+    )
+    if rules.name in ("torchtune", "torchtitan") and fused:
+        return overheads.compiled(rules)
+    if "torchtune 0.1" in said:
+        return replace(rules, prints="reserved")
+    return rules
+
+
+def degrees_of(case: Case) -> Degrees:
+    """Return stage and degrees: devices that no degree claims are data-parallel."""
+    said = case.dp_or_zero.casefold()
+    stage = 0
+    match = re.search(r"zero-?(\d)", said)
+    if match:
+        stage = int(match[1])
+    elif "shard_grad_op" in said:
+        stage = 2
+    elif "no-shard" in said or "ddp" in said:
+        stage = 0
+    elif "fsdp" in said or "full_shard" in said:
+        stage = 3
+    distributed = "distributed optimizer" in said
+    stage = 1 if distributed else stage
+    stated = re.search(r"(?:=|dp=)\s*(\d+)", said)
+    tp, pp = case.tp or 1, case.pp or 1
+    cp = int(case.number("cp") or case.number("sp") or 1)
+    ranks = int(stated[1]) if stated else None
+    devices = case.gpu_count or (ranks or 1) * tp * pp
+    if case.settings.get("sp", "").isdigit() and ranks == devices // (tp * pp):
+        ranks = ranks // cp if ranks else None  # the sequence is divided over ranks that also shard the states
+    dp = ranks or max(1, devices // (tp * pp * cp))
+    ep = int(case.number("ep") or 1)
+    return Degrees(stage, devices, dp, tp, pp, cp, ep, distributed)
+
+
+def recompute_of(case: Case, rules: Rules) -> tuple[str, int]:
+    """Return the recompute mode and the layers between checkpoints."""
+    said = (case.settings.get("act_ckpt") or case.settings.get("ac") or "").casefold()
+    techniques = case.settings.get("cumulative")
+    if techniques is not None:
+        return ("full" if "activation_ckpt" in techniques or techniques.startswith("all") else "none"), 1
+    every = re.search(r"every_(\d)", said)
+    if every:
+        return "full", int(every[1])
+    if said.startswith(("selective_op", "selective")):
+        return ("selective_op" if rules.name == "torchtitan" else "selective"), 1
+    if said in ("none", "false"):
+        return "none", 1
+    if said.startswith(("full", "true", "unsloth")):
+        return "full", 1
+    if rules.name == "litgpt" and degrees_of(case).stage == 3:
+        return "full", 1
+    return ("full" if rules.name in CHECKPOINTED else "none"), 1
+
+
+def loss_of(case: Case) -> str | None:
+    """Return the loss that a case names, None for the framework's."""
+    said = case.settings.get("loss", "").casefold()
+    if "chunked_ce" in case.settings.get("cumulative", "") or case.settings.get("cumulative", "").startswith("all"):
+        return "chunked"
+    return next((name for word, name in LOSS_WORDS if said and word in said), None)
+
+
+def method_of(case: Case) -> str:
+    """Return full, lora, qlora, or the name of another method."""
+    said = case.settings.get("method", "").casefold()
+    quantised = any(word in case.precision.casefold() for word in ("nf4", "int4", "gptq", "int8", "4bit"))
+    if "qlora" in said:
+        return "qlora"
+    if said in FULL or said.startswith(("full", "pretrain")):
+        return "full"
+    if "lora" in said or "adapter" in said or said in TUNING:
+        return "qlora" if quantised else "lora"
+    if not said and case.settings.get("trainable"):
+        return "qlora" if quantised else "lora"
+    return "full"
+
+
+FULL = frozenset({"full", "pretrain", "sft", "finetune_full", "osf", "dpo", "simpo", "orpo", "kto", "ppo", "grpo"})
+TUNING = frozenset(
+    {
+        "dora", "loha", "lokr", "oft", "boft", "ia3", "vera", "ln-tuning", "prefix-tuning", "prompt-tuning", "p-tuning",
+        "p-tuning-v2", "trainable-tokens", "miss", "fourierft", "hira", "adalora", "lora-fa",
+    }
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Training memory, term by term: states, sharding, activations, logits, adapters, overheads, offload."""

@@ -1,0 +1,76 @@
+"""Logits and loss: bytes alive at the peak of the loss, by implementation.
+
+A logit is one value per token and word of the vocabulary. What is alive when the backward pass of the loss begins is
+counted from the code of each implementation: 16-bit logits 2, their fp32 copy 4, a shifted contiguous copy 4,
+log-softmax 4, its gradient 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes per logit that are alive for all tokens, and for the tokens of one chunk."""
+
+    per_logit: float
+    per_chunk_logit: float = 0.0
+    chunk_tokens: float = 0.0
+    """Tokens of a chunk; 0: the share below."""
+    chunk_share: float = 0.0
+    """Chunk as a share of the tokens."""
+    head_gradient: float = 0.0
+    """Bytes per value of a gradient of the head that is built inside the loss."""
+    hidden_gradient: float = 0.0
+    """Bytes per token and unit of width of the gradient that is kept instead of logits."""
+
+
+LOSSES = {
+    "full": Loss(14.0),
+    "full_shifted": Loss(18.0),
+    "full_fp32_ce": Loss(14.0),
+    "compiled": Loss(8.0),
+    "bf16": Loss(8.0),
+    "chunked": Loss(4.0, 12.0, chunk_share=1 / 8),
+    "chunked_128": Loss(8.0),
+    "chunked_1024": Loss(0.0, 14.0, chunk_tokens=1024, head_gradient=4.0, hidden_gradient=2.0),
+    "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
+    "cut": Loss(0.0, 0.0, head_gradient=2.0, hidden_gradient=2.0),
+    "vocab_parallel": Loss(10.0),
+    "none": Loss(0.0),
+}
+"""Implementation -> bytes.
+
+full: bf16 logits, fp32 copy, log-softmax, gradient (2 + 4 + 4 + 4). full_shifted: Transformers before 4.45 and
+remote code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes
+the rest (2 + 2 + 4). bf16: cross entropy on bf16. chunked: torchtune's eight chunks (bf16 logits and their
+gradients whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
+piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut:
+cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks.
+"""
+
+
+def loss_bytes(
+    loss: Loss, tokens: float, vocabulary: float, width: int, *, train_head: bool = True, ranks: int = 1
+) -> float:
+    """Return the bytes alive at the peak of the loss on one device.
+
+    Args:
+        loss: the implementation.
+        tokens: rows of the loss on this device.
+        vocabulary: words of the vocabulary.
+        width: width of the hidden state.
+        train_head: whether the head's gradient is needed.
+        ranks: tensor-parallel ranks over which the vocabulary is divided.
+    """
+    words = vocabulary / ranks
+    if loss.chunk_share < 0:
+        chunk = min(tokens, max(1.0, 1.5 * tokens * width / vocabulary))
+    elif loss.chunk_share:
+        chunk = tokens * loss.chunk_share
+    else:
+        chunk = min(loss.chunk_tokens, tokens)
+    held = loss.per_logit * tokens * words + loss.per_chunk_logit * chunk * words
+    head = loss.head_gradient * words * width if train_head else 0.0
+    return held + head + loss.hidden_gradient * tokens * width

@@ -1,0 +1,132 @@
+"""How training frameworks differ: loss, saved tensors, buckets, allocator. Each record rests on the framework's source.
+
+The table states rules, not measurements: which loss is called, which operations are fused, what a step allocates.
+`reserved` and `spread` are the exceptions: ratios seen over many runs (MEMORY_MODEL section 6: reserved 1.0 to 1.36 of
+active by recompute mode).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rackfit.memory.training.domain import Rules
+
+TRANSFORMERS = Rules("transformers", "full", prints="reserved", reserved=1.04, reserved_full=1.06)
+"""HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py)."""
+
+LITGPT = Rules(
+    "litgpt", "chunked_128", norm_kept=8.0, norm_frozen=6.0, fused_qkv_view=True, unsharded_gradients=True,
+    reserved=1.06, reserved_full=1.1, prints="allocated", step_bytes=2.0, spread=0.09,
+)  # fmt: skip
+"""litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches are
+accumulated inside no_backward_sync, which keeps whole gradients on each rank; litgpt/model.py takes q, k and v as views
+of one projection."""
+
+QWEN = Rules(
+    "qwen", "full_shifted", prints="driver", reserved=1.04, reserved_full=1.04, bucket_elements=5e8, spread=0.09,
+    step_bytes=8.0,
+)  # fmt: skip
+"""QwenLM/Qwen finetune.py: HF Trainer with gradient checkpointing; modeling_qwen.py shifts the logits into a copy and
+widens them; full training runs under DeepSpeed ZeRO with its buckets; the table is what the driver shows."""
+
+DEEPSPEED = Rules(
+    "deepspeed", "full", bucket_elements=5e8, reserved=1.05, reserved_full=1.08, step_bytes=6.0, prints="allocated",
+    spread=0.15,
+)  # fmt: skip
+"""deepspeed/runtime/zero/stage_1_and_2.py: fp32 copy of the reduced gradients at the step beside their 16-bit flat copy
+(6 bytes per partitioned parameter), two buckets of 5e8 values."""
+
+TORCHTUNE = Rules(
+    "torchtune", "full_fp32_ce", prints="allocated", reserved=1.05, reserved_full=1.1, step_bytes=0.0, spread=0.1
+)
+"""recipes/lora_finetune_single_device.py and full_*: bf16 parameters and states, RMSNorm in fp32, chunked loss since
+0.3; peak active memory is logged. The fused update needs no temporaries."""
+
+TORCHTITAN = Rules(
+    "torchtitan", "full_fp32_ce", prints="reserved", reserved=1.08, reserved_full=1.15, gathered_layers=2.0,
+    reduce_bytes=4.0, step_bytes=0.0, norm_kept=6.0, spread=0.2,
+)  # fmt: skip
+"""torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm (fused), fused AdamW;
+max_reserved is logged."""
+
+FSDP_QLORA = Rules(
+    "fsdp_qlora", "full", prints="reserved", reserved=1.12, reserved_full=1.2, gathered_layers=2.0, reduce_bytes=2.0,
+    step_bytes=2.0, spread=0.15,
+)  # fmt: skip
+"""AnswerDotAI/fsdp_qlora train.py: FSDP1 full shard with checkpointing per decoder layer, bf16 adapters, logits of
+Transformers."""
+
+COLOSSAL = Rules(
+    "colossalchat", "full_shifted", prints="allocated", reserved=1.05, reserved_full=1.08, step_bytes=6.0, spread=0.15
+)
+"""ColossalAI low-level ZeRO: fp32 master and moments of HybridAdam, working gradients widened at the step."""
+
+MEGATRON = Rules(
+    "megatron", "vocab_parallel", norm_kept=4.0, gated_tensors=3.0, prints="allocated", reserved=1.06, reserved_full=1.1,
+    step_bytes=0.0, gathered_layers=0.0, spread=0.15,
+)  # fmt: skip
+"""Megatron-LM and Megatron-Bridge: Transformer Engine's fused norm and SwiGLU, fp32 main gradients, distributed
+optimizer, vocabulary-parallel loss."""
+
+PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, step_bytes=8.0, spread=0.12)
+"""peft/method_comparison: eager Transformers, fp32 adapters on a 16-bit base, no recompute."""
+
+LIGER = replace(TRANSFORMERS, name="liger", loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
+"""Liger-Kernel: fused norm, rotary, SwiGLU (which recomputes its product) and linear cross entropy."""
+
+AXOLOTL = Rules("axolotl", "cut", prints="reserved", reserved=1.06, reserved_full=1.1, step_bytes=0.0, spread=0.2)
+"""axolotl: Transformers with cut cross entropy and 8-bit AdamW where the configuration says so."""
+
+UNSLOTH = Rules(
+    "unsloth", "chunked", norm_kept=2.0, norm_frozen=2.0, gated_tensors=2.0, prints="reserved", reserved=1.05,
+    reserved_full=1.05, step_bytes=0.0, spread=0.3,
+)  # fmt: skip
+"""unsloth: own kernels for norm, rotary, SwiGLU and loss; checkpoints go to host memory."""
+
+ALST = Rules(
+    "alst", "fused_linear", prints="driver", reserved=1.05, reserved_full=1.08, bucket_elements=5e8, step_bytes=0.0,
+    spread=0.2, context_bytes=2 * 2**30,
+)  # fmt: skip
+"""ArcticTraining with DeepSpeed ALST (arXiv 2506.13996): ZeRO-3, optimizer on the host, sequence divided over ranks
+(Ulysses), tiled loss and feed-forward, checkpoints on the host."""
+
+LLM_FOUNDRY = Rules(
+    "llm-foundry",
+    "bf16",
+    norm_kept=4.0,
+    prints="reserved",
+    reserved=1.06,
+    reserved_full=1.1,
+    step_bytes=4.0,
+    spread=0.15,
+)
+"""mosaicml/llm-foundry: FSDP1 with fused low-precision layer norm and flash attention."""
+
+NEMO = Rules("nemo-automodel", "full_fp32_ce", prints="allocated", step_bytes=2.0, spread=0.15)
+"""NVIDIA NeMo Automodel: FSDP2 over Transformers blocks, 16-bit parameters."""
+
+MLX = Rules("mlx", "full", prints="allocated", spread=0.25)
+"""mlx-lm: lazily evaluated; attention's backward pass is not fused."""
+
+TABLE = {
+    rules.name: rules
+    for rules in (
+        TRANSFORMERS, LITGPT, QWEN, DEEPSPEED, TORCHTUNE, TORCHTITAN, FSDP_QLORA, COLOSSAL, MEGATRON, PEFT, LIGER, AXOLOTL,
+        UNSLOTH, ALST, LLM_FOUNDRY, NEMO, MLX,
+    )
+}  # fmt: skip
+"""Name -> rules."""
+DEFAULT = TRANSFORMERS
+
+
+def compiled(rules: Rules) -> Rules:
+    """Return the rules of a framework whose blocks are compiled.
+
+    The compiler keeps the inputs of matrix products and recomputes what lies between: a norm keeps its 16-bit input, a
+    gated block gate, up and product; the loss keeps 16-bit logits and one fp32 gradient.
+    """
+    loss = {"full_fp32_ce": "compiled", "full": "compiled"}.get(rules.loss, rules.loss)
+    return replace(
+        rules, norm_kept=min(rules.norm_kept, 4.0), norm_frozen=min(rules.norm_frozen, 2.0),
+        gated_tensors=min(rules.gated_tensors, 3.0), loss=loss, reserved_full=min(rules.reserved_full, 1.1),
+    )  # fmt: skip
