@@ -118,6 +118,8 @@ WRONG_USAGE = {
     "nothing asked": (["fit"], "--on"),
     "bad context": (["fit", "Qwen3-8B", "--context", "-5"], "--context"),
     "bad degree": (["fit", "Qwen3-8B", "--on", "rtx-4090", "--tp", "0"], "--tp"),
+    "bad split": (["fit", "Qwen3-8B", "--on", "rtx-4090", "--split", "a,b"], "24,12"),
+    "bad layers": (["fit", "Qwen3-8B", "--on", "rtx-4090", "--gpu-layers", "most"], "auto"),
     "bad share": (["fit", "Qwen3-8B", "--on", "rtx-4090", "--utilization", "1.5"], "--utilization"),
     "bad parameter count": (["estimate", "0"], "PARAMS"),
     "unknown model": (["fit", "Qwen3-8BB", "--on", "rtx-4090"], "Qwen3-8B"),

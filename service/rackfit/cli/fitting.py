@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens, catalog_option, json_option, limit_option, opened
+from rackfit.cli.options import Amount, Split, Tokens, catalog_option, json_option, limit_option, opened
 from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
 
 ONE_OR_MORE = click.IntRange(min=1)
@@ -29,6 +29,18 @@ _QUESTION = (
     click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp, transformers"),
     click.option("--utilization", type=SHARE, help="Share of memory that the engine may use"),
     click.option("--max-batched-tokens", type=Tokens(), help="Tokens of one forward pass"),
+    click.option("--max-sequences", type=ONE_OR_MORE, help="The engine's sequence limit"),
+    click.option(
+        "--gpu-layers", type=Amount("auto"), help="Layers on devices, the rest in RAM; auto: the most that fit"
+    ),
+    click.option("--cpu-experts", type=Amount("auto", "all"), help="First layers whose experts lie in RAM; auto, all"),
+    click.option("--host-ram", "host_ram_gib", type=AMOUNT, metavar="GIB", help="RAM of the machine, GiB"),
+    click.option("--split", type=Split(), help="Layers on each device, such as 24,12"),
+    click.option("--draft", metavar="MODEL", help="Draft model of speculative decoding"),
+    click.option("--mtp", is_flag=True, help="With the model's own prediction heads"),
+    click.option("--lora-slots", type=ONE_OR_MORE, help="Adapters loaded at a time"),
+    click.option("--lora-rank", type=ONE_OR_MORE, help="Largest rank of an adapter"),
+    click.option("--images", type=ONE_OR_MORE, help="Images per request"),
     click.option("--usable", "usable_gib", type=AMOUNT, metavar="GIB", help="Usable memory per device, GiB"),
     click.option("--reserve", "reserve_gib", type=AMOUNT, metavar="GIB", help="Kept free per device, GiB"),
     click.option("--max-price", type=AMOUNT, help="Most US dollars per hour"),
@@ -126,11 +138,23 @@ def _show_one(answer: Mapping[str, Any]) -> None:
     )
     for tokens, most in (answer.get("max_sequences") or {}).items():
         show_pairs([(f"sequences of {int(tokens):,}", most)])
-    for title, lines in (("assumed", answer["assumptions"]), ("what would change it", _changes(answer))):
+    if offload := answer.get("offload"):
+        click.echo("\nin RAM", color=False)
+        shown = ("gpu_layers", "cpu_experts", "host_bytes", "host_ram_bytes", "host_verdict", "most_tokens_per_s")
+        show_pairs([(name.removesuffix("_bytes").replace("_", " "), _sized(name, offload.get(name))) for name in shown])
+    for title, lines in (
+        ("to mind", answer.get("warnings")),
+        ("assumed", answer["assumptions"]),
+        ("what would change it", _changes(answer)),
+    ):
         if lines:
             click.echo(f"\n{title}", color=False)
         for line in lines:
             click.echo(f"- {line}", color=False)
+
+
+def _sized(name: str, value: Any) -> Any:
+    return sized(value) if name.endswith("_bytes") and value is not None else value
 
 
 def _changes(answer: Mapping[str, Any]) -> list[str]:

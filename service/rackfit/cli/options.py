@@ -45,6 +45,37 @@ class Tokens(click.ParamType):
         return tokens
 
 
+class Amount(click.ParamType):
+    """A whole number from 0, or one of a few words."""
+
+    name = "n"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Read the number or word, or say what is expected."""
+        if value in self.words or isinstance(value, int):
+            return value
+        if not re.fullmatch(r"\d{1,6}", value):
+            self.fail(f"{value!r} is neither a number from 0 nor {' nor '.join(self.words)}", param, ctx)
+        return int(value)
+
+
+class Split(click.ParamType):
+    """Whole numbers from 1, separated by commas."""
+
+    name = "n,n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Read the numbers, or say what is expected."""
+        if isinstance(value, tuple):
+            return value
+        if not re.fullmatch(r"[1-9]\d{0,5}(,[1-9]\d{0,5})*", value):
+            self.fail(f"{value!r} is no list of layers such as 24,12", param, ctx)
+        return tuple(int(part) for part in value.split(","))
+
+
 def catalog_path(path: Path | None) -> Path:
     """Return the catalog that was asked for, else the usual one."""
     from rackfit.paths import default_catalog
