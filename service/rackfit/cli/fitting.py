@@ -140,10 +140,10 @@ def _show_one(answer: Mapping[str, Any]) -> None:
         show_pairs([(f"sequences of {int(tokens):,}", most)])
     if offload := answer.get("offload"):
         click.echo("\nin RAM", color=False)
-        shown = ("gpu_layers", "cpu_experts", "host_bytes", "host_ram_bytes", "host_verdict", "most_tokens_per_s")
-        show_pairs([(name.removesuffix("_bytes").replace("_", " "), _sized(name, offload.get(name))) for name in shown])
+        kept = ("gpu_layers", "cpu_experts", "host_bytes", "host_ram_bytes", "host_verdict", "most_tokens_per_s")
+        show_pairs([(name.removesuffix("_bytes").replace("_", " "), _sized(name, offload.get(name))) for name in kept])
     for title, lines in (
-        ("to mind", answer.get("warnings")),
+        ("to mind", answer.get("warnings") or []),
         ("assumed", answer["assumptions"]),
         ("what would change it", _changes(answer)),
     ):
