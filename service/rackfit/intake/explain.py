@@ -15,12 +15,14 @@ from rackfit.intake.log_causes import Facts, cause
 from rackfit.intake.log_configuration import Configuration, Overrides, configuration_of
 from rackfit.intake.log_estimates import Predicted, layered_cache, pool_tokens, predict, setting
 from rackfit.intake.log_warnings import impossible, warnings
-from rackfit.intake.logs.parsed import COMPONENTS, LEAST, Log
+from rackfit.intake.logs.parsed import COMPONENTS, LEAST, SUM, Log
 from rackfit.memory.domain import Budget
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 
 HYBRID = "pool tokens derived from concurrency on a hybrid model: not a bytes-per-token rate"
 DERIVED = "pool tokens are concurrency x length: a rate only where every layer keeps every token"
+LAYERED = ("llama.cpp", "Ollama")
+"""Engines that place whole layers."""
 LAST_DIGIT = 0.005
 """Half of the last digit that engines print of a concurrency."""
 NOT_COMPARED = ("kv_k", "kv_v", "kv_buffer", "state_r", "state_s", "state_buffer")
@@ -76,7 +78,7 @@ def _known(
         return None, None
     if found.subject is None or "layout" in configuration.missing:
         return found.budget, None
-    if log.engine in ("llama.cpp", "Ollama"):
+    if log.engine in LAYERED:
         return found.budget, layered_cache(found)
     try:
         budget = found.budget
@@ -99,10 +101,14 @@ def _differences(log: Log, predictions: dict[str, Predicted]) -> dict[str, float
     return {name: printed[name] - one.likely for name, one in predictions.items() if one.likely is not None}
 
 
+def _in_sum(log: Log, component: str) -> bool:
+    """Return whether a component is compared over all devices: where layers are spread as the user says."""
+    return COMPONENTS[component][1] == SUM or (component == "weights" and log.engine in LAYERED)
+
+
 def _printed(log: Log, component: str) -> int:
-    """Return the figure that is compared: of the binding rank, or the sum where llama.cpp spreads layers."""
-    whole = log.total(component) if component in ("weights", "kv_needed") and log.engine == "llama.cpp" else None
-    return whole if whole is not None else log.bound(component) or 0
+    """Return the figure that is compared: of the binding rank, or the sum over devices."""
+    return (log.total(component) if _in_sum(log, component) else log.bound(component)) or 0
 
 
 def _component(name: str, log: Log, predicted: Predicted, facts: Facts) -> dict[str, Any]:
@@ -114,11 +120,12 @@ def _component(name: str, log: Log, predicted: Predicted, facts: Facts) -> dict[
         for bound, size in (("likely", predicted.likely), ("low", predicted.low), ("high", predicted.high))
     }
     binding = (min if COMPONENTS[name][1] == LEAST else max)(ranks, key=lambda rank: ranks[rank])
+    one_rank = len(ranks) == 1 or not _in_sum(log, name)
     reason = "part of a figure above" if name in NOT_COMPARED else predicted.reason
     return {
         "component": name,
         "label": COMPONENTS[name][0],
-        "rank": binding or None,
+        "rank": (binding or None) if one_rank else None,
         "ranks": {rank: size for rank, size in ranks.items() if rank},
         "printed_bytes": printed,
         "predicted_bytes": rounded["likely"],

@@ -119,8 +119,13 @@ def _free(facts: Facts) -> str:
     return "other processes, or a driver context of another size than the 0.5 GiB on record"
 
 
+def _host_weights(facts: Facts) -> str:
+    return "the embedding has a type of its own in this file, or parts of a draft or vision model lie beside it"
+
+
 _CAUSES: dict[str, Callable[[Facts], str]] = {
     "weights": _weights,
+    "weights_host": _host_weights,
     "consumed": _consumed,
     "activation": _activation,
     "compute": _compute,

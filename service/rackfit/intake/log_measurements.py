@@ -46,7 +46,11 @@ def as_measurement(
     rows = [_bytes_row(log, configuration, name) for name in quantities(log.engine) if name in log.amounts]
     rows += _cache_rows(log, configuration)
     if (tokens := log.settings.get("pool_tokens")) is not None:
-        rows.append({**configuration.row("kv_tokens_total", tokens, "K2"), "unit": "tokens"})
+        row = configuration.row("kv_tokens_total", tokens, "K2")
+        if (pool := log.bound("kv_pool")) is not None:
+            stated = (row["other_config"], f"kv_gib={pool / GIB:.4f}")
+            row["other_config"] = ";".join(part for part in stated if part)
+        rows.append({**row, "unit": "tokens"})
     known = configuration.model is not None and configuration.gpu is not None
     prefix = f"LOG-{_fingerprint(log)}"
     finished = []
