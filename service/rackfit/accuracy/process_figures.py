@@ -22,6 +22,7 @@ def request_caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ..
 
 
 def terms_of(setting: CaseSetting):  # type: ignore[no-untyped-def]
+    """Return the terms of the engine's budget for a case, bytes per device."""
     question = setting.question()
     return engine_terms(
         setting.anatomy, setting.budget, setting.layout(), setting.device, setting.total(), question.context,

@@ -70,6 +70,7 @@ class Setting:
 def resolve_setting(
     connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
 ) -> Setting:
+    """Choose what a question leaves open for one model on one machine, and list what was assumed."""
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
     runtime = question.runtime or ("llama.cpp" if question.offloads else None)
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
