@@ -36,7 +36,7 @@ ABOUT = {
     "workspace": "activation peak of one step",
     "non-torch": "libraries and collective buffers",
     "graphs": "captured graphs",
-    "runtime": "what the engine holds inside its budget beside all that",
+    "runtime": "libraries, graphs that count, and cache reserved beyond the need",
     "outside the budget": "driver context and what the engine does not count",
     "total": "weights + kv + workspace + runtime",
     "usable": "what weights, cache, workspace and runtime may take together",

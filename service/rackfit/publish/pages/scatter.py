@@ -11,8 +11,8 @@ from markupsafe import Markup
 from rackfit.accuracy.summary import TOKENS, Row
 from rackfit.publish.pages.accuracy_rows import KINDS
 
-WIDTH, HEIGHT = 450, 420
-LEFT, RIGHT, TOP, BOTTOM = 62, 24, 10, 46
+WIDTH, HEIGHT = 460, 420
+LEFT, RIGHT, TOP, BOTTOM = 76, 26, 10, 46
 """Margins of the plot within a panel, in its own units."""
 
 SHAPES = {
@@ -76,11 +76,13 @@ def key(kind: str) -> Markup:
 
 
 def figure(value: float) -> str:
-    """Return a number with four significant digits and thousands apart.
+    """Return a number with four significant digits, whole numbers in full, from ten thousand million as so many e9.
 
-    >>> figure(136416.0), figure(0.39062), figure(7.0)
-    ('136,416', '0.3906', '7')
+    >>> figure(136416.0), figure(0.39062), figure(7.0), figure(1597051793192.0)
+    ('136,416', '0.3906', '7', '1,597.1e9')
     """
+    if abs(value) >= 1e10:
+        return f"{value / 1e9:,.1f}e9"
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
