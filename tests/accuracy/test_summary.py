@@ -20,7 +20,8 @@ from rackfit.catalog.context import read_context
 ROW = {
     "case_id": "X1", "kind": "K1", "model_id": "Qwen/Qwen3-8B", "precision_or_quant": "bf16", "kv_dtype": "bf16",
     "gpu": "NVIDIA RTX 4090 24GB", "gpu_count": "1", "tp": "1", "context_tokens": "8192",
-    "quantity": "weights_gib_per_gpu", "value": "15.3", "unit": "GiB", "engine_and_version": "vLLM 0.11.0 V1", "confidence": "high",
+    "quantity": "weights_gib_per_gpu", "value": "15.3", "unit": "GiB", "engine_and_version": "vLLM 0.11.0 V1",
+    "confidence": "high",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datasette.utils import tilde_encode
 from markupsafe import Markup
 
 from rackfit.accuracy.summary import TOKENS, Row
@@ -137,5 +138,5 @@ def _point(row: Row, x: float, y: float, address: str) -> Markup:
     )
     title = f"{said} {row.unit}{off}{outside}; {row.model or KINDS[row.kind]}"
     return Markup(shape).format(
-        address, row.case_id, x, y, HALO if row.miss else "", row.kind.lower(), SHAPES[row.kind], title
+        address, tilde_encode(row.case_id), x, y, HALO if row.miss else "", row.kind.lower(), SHAPES[row.kind], title
     )
