@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackfit.fit.cell import FITS, NO, Question, device_weights, evaluate
-from rackfit.fit.mixed import evaluate_mixed, shares
+from rackfit.fit.mixed import Wish, evaluate_mixed, shares
 from rackfit.memory.domain import Layout
 from reference.architectures import (
     ANATOMIES,
@@ -37,7 +37,8 @@ def test_smallest_binds_under_tensor_parallelism() -> None:
 
     assert cell == alone
     assert "RTX 3070 binds" in text
-    assert placed == []
+    assert [one["accelerator"] for one in placed] == [RTX_3090.accelerator_id, RTX_3070.accelerator_id]
+    assert placed[0]["usable_bytes"] > placed[1]["usable_bytes"]
 
 
 def test_layers_in_proportion() -> None:
@@ -118,3 +119,34 @@ def test_shares_add_up(rooms: list[float], layers: int) -> None:
     assert min(found) >= 0
     if sum(rooms) > 0:
         assert all(abs(count - layers * room / sum(rooms)) < 1 + 1e-6 for count, room in zip(found, rooms, strict=True))
+
+
+def test_split_of_the_user() -> None:
+    """A split is kept, each card with its own layers, weights, cache and memory; one that miscounts is refused."""
+    both = [(RTX_3070, 1), (RTX_3090, 1)]
+    cell, text, placed = evaluate_mixed(
+        ANATOMIES[LLAMA_8B.name], BF16, LLAMA_CPP, both, QUESTION, Wish(counts=(8, 24), shares="layers")
+    )
+    layer = 2 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096)
+
+    assert cell is not None
+    assert "as asked (8, 24)" in text
+    assert placed[0]["weights_bytes"] == 8 * layer
+    assert placed[1]["weights_bytes"] == 24 * layer + 2 * (128256 * 4096 + 4096)
+    assert [one["kv_bytes"] for one in placed] == [8192 * 131072 * 8 // 32, 8192 * 131072 * 24 // 32]
+    for counts, reason in (((8, 25), "the model has 32"), ((8, 8, 16), "there are 2")):
+        none, why, _ = evaluate_mixed(
+            ANATOMIES[LLAMA_8B.name], BF16, LLAMA_CPP, both, QUESTION, Wish(counts=counts, shares="layers")
+        )
+        assert none is None
+        assert reason in why
+
+
+def test_terms_of_each_card_add_up() -> None:
+    """On every card the total is weights, cache, workspace and runtime, against that card's own usable memory."""
+    _, _, placed = evaluate_mixed(ANATOMIES[QWEN3_32B.name], AWQ, LLAMA_CPP, [(RTX_3090, 1), (RTX_3070, 1)], QUESTION)
+
+    for one in placed:
+        parts = sum(one[f"{name}_bytes"] for name in ("weights", "kv", "workspace", "runtime"))
+        assert one["total_bytes"] == pytest.approx(parts, abs=3)
+    assert placed[0]["usable_bytes"] > 2.5 * placed[1]["usable_bytes"]

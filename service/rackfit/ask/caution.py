@@ -15,7 +15,7 @@ def warnings_of(setting: Setting, layout: Layout) -> list[str]:
     """Return what makes a layout slow on this machine, one sentence each."""
     machine, found = setting.machine, []
     link = machine.link
-    if layout.tp > 1 and layout.tp > machine.per_domain:
+    if machine.nodes > 1 and layout.tp > machine.per_domain:
         found.append(
             f"TP {layout.tp} spans nodes of {machine.per_domain} devices: two all-reduces per layer cross the network"
         )
@@ -29,7 +29,7 @@ def warnings_of(setting: Setting, layout: Layout) -> list[str]:
     if layout.pp > 1 and setting.asked.sequences < layout.pp * layout.dp:
         few = "1 sequence" if setting.asked.sequences == 1 else f"{setting.asked.sequences} sequences"
         found.append(f"PP {layout.pp} with {few}: a token passes the stages one after another, the others wait")
-    if layout.ep > machine.per_domain:
+    if machine.nodes > 1 and layout.ep > machine.per_domain:
         found.append(f"EP {layout.ep} spans nodes: tokens travel to their experts over the network in every layer")
     return found
 

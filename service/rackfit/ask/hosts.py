@@ -8,6 +8,7 @@ from dataclasses import replace
 from rackfit.ask.question import FitQuestion, Machine, find_machines
 from rackfit.catalog.read import row_of
 from rackfit.errors import UsageError
+from rackfit.fit.classes import Choice
 from rackfit.fit.offload import Host
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Budget, Device
@@ -53,6 +54,16 @@ def on_host(budget: Budget, device: Device) -> Budget:
     if device.vendor != CPU:
         return budget
     return replace(budget, context_bytes=0, embedding_on_host=False)
+
+
+def host_support(choice: Choice, family: str, device: Device) -> Choice:
+    """Return the choice on a machine without accelerators: llama.cpp's own kernels read every file type on the CPU.
+
+    Its tables say so by exception: a type without a kernel for a device "runs on the CPU" (precision_support).
+    """
+    if device.vendor != CPU or choice.runtime_id != "llama.cpp" or family not in ("gguf", "fp"):
+        return choice
+    return replace(choice, support="weight_only")
 
 
 def host_of(connection: sqlite3.Connection, machine: Machine, stated_gib: float | None) -> Host:

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from rackfit.ask.beside import find_beside, image_tokens
-from rackfit.ask.hosts import on_host
+from rackfit.ask.hosts import host_support, on_host
 from rackfit.ask.question import (
     DEFAULT_CONTEXT,
     FitQuestion,
@@ -78,6 +78,7 @@ def resolve_setting(
         assumed.append(f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device")
         choice = Choice("bf16", budget.runtime_id, "native")
     budget = on_host(budget, machine.device)
+    choice = host_support(choice, context.precisions[choice.precision_id].family, machine.device)
     kv_id, kv_bits = choose_cache(context, question.kv_precision)
     limit = subject.max_context
     tokens = question.context or min(DEFAULT_CONTEXT, limit or DEFAULT_CONTEXT)

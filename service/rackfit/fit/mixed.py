@@ -132,11 +132,15 @@ class Split:
         embedding, head, tower = outer_bytes(self.anatomy, self.precision, self.layout)
         return tower if self.budget.embedding_on_host else embedding + tower, head
 
-    def terms(self, device: Device) -> tuple[Terms, float]:
-        """Return what the engine takes on a device, and the device's memory as the engine sees it."""
+    def terms(self, device: Device, last: bool) -> tuple[Terms, float]:
+        """Return what the engine takes on a device, and the device's memory as the engine sees it.
+
+        Logits exist on the last device alone, so only there they are sampled.
+        """
         total = float(engine_total(device.memory_bytes, device.vendor, device.unified))
         question = self.question
-        terms = engine_terms(self.anatomy, self.budget, self.layout, device, total, question.context, question.knobs)
+        budget = self.budget if last else replace(self.budget, sampler_bytes_per_logit=0.0)
+        terms = engine_terms(self.anatomy, budget, self.layout, device, total, question.context, question.knobs)
         return terms, total
 
 
@@ -145,7 +149,7 @@ def _by_layers(
 ) -> tuple[Cell, str, list[dict[str, Any]]]:
     """Place whole layers as asked, else in proportion to what each device has left beside its own fixed terms."""
     layers, (first, last) = split.layers(), split.ends()
-    found = [split.terms(device) for device in flat]
+    found = [split.terms(device, number == len(flat) - 1) for number, device in enumerate(flat)]
     rooms = [max(float(terms.limit - terms.workspace - terms.runtime), 0.0) for terms, _ in found]
     rooms[0], rooms[-1] = max(rooms[0] - first, 0.0), max(rooms[-1] - last, 0.0)
     cells, start = [], 0
