@@ -132,6 +132,7 @@ def _context(
         "figure": scatter.figure,
         "case_href": lambda case_id: case_address(urls, case_id),
         "rows": len(rows),
+        "everything": len(found.rows) if found else 0,
     }
     if problem is not None or found is None:
         return shown
