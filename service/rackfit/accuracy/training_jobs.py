@@ -32,7 +32,7 @@ from rackfit.memory.training.recipes import (
     with_optimizer,
 )
 
-LENGTHS = (1024, 512, 4096)
+LENGTHS = (1024, 256, 4096)
 """Tokens taken where a case states none: likely first, then the ends of the range."""
 BATCHES = (1, 1, 4)
 MEGATRON_ADAM = StateBytes(2, 4, 4, 0, 8)
@@ -183,7 +183,10 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         state = BF16_ADAM
     recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state)
     optimizer = case.settings.get("optimizer", "").casefold().replace(" ", "_")
-    if "8bit" in optimizer or "adamw8bit" in case.settings.get("cumulative", ""):
+    single = degrees.devices == 1 and rules.name == "torchtune" and "cumulative" not in case.settings
+    if single or "paged 8bit" in case.settings.get("extra", ""):
+        recipe = with_optimizer(recipe, "paged_adamw_8bit")  # torchtune's single-device configurations
+    elif "8bit" in optimizer or "adamw8bit" in case.settings.get("cumulative", ""):
         recipe = with_optimizer(recipe, "adamw_8bit")
     elif "4bit" in optimizer:
         recipe = with_optimizer(recipe, "adamw_4bit")
@@ -240,23 +243,24 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
     recipe = recipe_of(case, rules, degrees)
     lengths = lengths_of(case)
     batches = batches_of(case, lengths)
+    if rules.name == "torchtitan" and case.number("pp_microbatches"):
+        batches = tuple(max(1, batch // int(case.number("pp_microbatches") or 1)) for batch in batches)
     if len(lengths) > 1:
         assumed.append(f"length: {lengths[0]} tokens assumed, {lengths[1]} to {lengths[2]} in the range")
     said = case.settings.get("method", "").casefold()
     cp = min(degrees.cp, lengths[0]) if lengths[0] % degrees.cp == 0 else 1
     parallel = Parallel(
         degrees.dp, degrees.tp, degrees.pp, cp, degrees.ep if anatomy.has_experts else 1, degrees.stage,
-        sequence_parallel=True,
+        sequence_parallel=rules.name != "colossalchat",
         micro_batches=int(case.number("pp_microbatches") or 8),
-        reshard=case.settings.get("reshard_after_forward") != "never",
+        reshard=case.settings.get("reshard_after_forward") != "never" and "grad_op" not in case.dp_or_zero.casefold(),
     )  # fmt: skip
     jobs = tuple(
         Job(
             anatomy, recipe, parallel, rules, length, batch, recompute, True, offload_of(case, degrees), adapter,
-            loss_of(case),
+            loss_of(case, rules, method),
             head_tokens_factor=preference_factor(case, said),
-            extra_models=1.0 if said.startswith(("dpo", "kto")) else 2.0 if said == "ppo" else 0.0,
-            trained_models=2.0 if said == "ppo" else 1.0,
+            extra_models=1.0 if said.startswith(("dpo", "kto")) else 3.0 if said == "ppo" else 0.0,
             accumulates=(case.number("grad_accum") or 1) > 1 or rules.unsharded_gradients and degrees.stage >= 2,
             tiled_mlp=case.settings.get("tiled_mlp") == "true",
             fused_update="opt_in_bwd" in case.settings.get("cumulative", "") or "optimizer_in_bwd" in case.settings.get("extra", ""),

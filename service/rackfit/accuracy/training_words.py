@@ -77,7 +77,7 @@ def degrees_of(case: Case) -> Degrees:
     if match:
         stage = int(match[1])
     elif "shard_grad_op" in said:
-        stage = 2
+        stage = 3  # sharded states; gathered weights stay until the backward pass is over
     elif "no-shard" in said or "ddp" in said:
         stage = 0
     elif "fsdp" in said or "full_shard" in said:
@@ -100,6 +100,8 @@ def recompute_of(case: Case, rules: Rules) -> tuple[str, int]:
     """Return the recompute mode and the layers between checkpoints."""
     said = (case.settings.get("act_ckpt") or case.settings.get("ac") or "").casefold()
     techniques = case.settings.get("cumulative")
+    if not said and rules.name == "torchtitan":
+        return "selective_op", 1
     if techniques is not None:
         return ("full" if "activation_ckpt" in techniques or techniques.startswith("all") else "none"), 1
     every = re.search(r"every_(\d)", said)
@@ -116,11 +118,16 @@ def recompute_of(case: Case, rules: Rules) -> tuple[str, int]:
     return ("full" if rules.name in CHECKPOINTED else "none"), 1
 
 
-def loss_of(case: Case) -> str | None:
+def loss_of(case: Case, rules: Rules, method: str) -> str | None:
     """Return the loss that a case names, None for the framework's."""
     said = case.settings.get("loss", "").casefold()
+    techniques = case.settings.get("cumulative")
+    if techniques is not None and "chunked_ce" not in techniques and not techniques.startswith("all"):
+        return "compiled" if "compile" in techniques else "full_fp32_ce"
+    if method in ("full", "qlora") and rules.name == "qwen" or degrees_of(case).stage and rules.name == "qwen":
+        return "bf16"  # the engine halves the whole model: no widened logits
     if "chunked_ce" in case.settings.get("cumulative", "") or case.settings.get("cumulative", "").startswith("all"):
-        return "chunked"
+        return "chunked_compiled"
     return next((name for word, name in LOSS_WORDS if said and word in said), None)
 
 

@@ -27,7 +27,7 @@ from rackfit.memory.training.logits import LOSSES, loss_bytes
 from rackfit.memory.training.lora import frozen_bytes, outer_params, trained_params
 from rackfit.memory.training.offload import BUFFER_FACTOR, offload_refusal, placed
 from rackfit.memory.training.sharding import bucket_bytes, gathered_bytes, reduced_bytes
-from rackfit.memory.weights import layer_bytes, outer_bytes, tensor_share
+from rackfit.memory.weights import layer_bytes, outer_bytes, role_bits, tensor_share
 
 COUNTED = Precision("counted", "fp", 8.0, 8.0, frozenset(), None)
 """A byte per parameter: weight arithmetic then counts parameters."""
@@ -167,6 +167,8 @@ def _full_states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, floa
     parts["step"] = 0.0 if kept != "none" else temporary * held.total / shards
     if job.rules.unsharded_gradients and stage >= 2 and parallel.dp > 1:
         parts["gradients"] = state.gradients * held.total
+    if state.pageable and kept == "none":
+        parts["optimizer"] = 0.0  # lies in managed memory, which the allocator does not count
     parts["extra_models"] = job.extra_models * 2.0 * held.total / (parallel.state_shards if stage == 3 else 1)
     return parts, host
 
@@ -175,6 +177,9 @@ def _adapter_states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, f
     adapter, parallel = job.adapter, job.parallel
     assert adapter is not None
     base = frozen_bytes(job.anatomy, adapter.base, layout_of(job), adapter.upcast_outer)
+    if job.rules.unties_head and job.anatomy.model.tied_embeddings:
+        bits = role_bits(adapter.base, "head")
+        base += job.anatomy.outer_roles.get("embedding", 0) * bits / 8 / parallel.tp
     shards = parallel.state_shards if parallel.zero == 3 else 1
     whole = parallel.tp * parallel.pp
     outer = outer_params(job.anatomy) / whole if adapter.trained_embeddings else 0.0
@@ -213,6 +218,7 @@ def _work(job: Job, number: int, held: Held) -> dict[str, float]:
         layers = rules.gathered_layers if parallel.reshard else sum(held.layers)
         gathered = gathered_bytes(held.largest_layer, held.outer, layers, width)
     parts["gathered"] = gathered
+    parts["dequantised"] = _dequantised(job)
     parts["reduced"] = 0.0
     if job.adapter is None and parallel.zero >= 2 and parallel.state_shards > 1:
         parts["reduced"] = reduced_bytes(max(held.largest_layer, held.outer), rules.reduce_bytes)
@@ -222,12 +228,24 @@ def _work(job: Job, number: int, held: Held) -> dict[str, float]:
     return parts
 
 
+def _dequantised(job: Job) -> float:
+    """Return the bytes of the one matrix of a quantised base that is widened for its product."""
+    if job.adapter is None or job.adapter.base.bits >= 16:
+        return 0.0
+    model, base = job.anatomy.model, job.adapter.base
+    widest = max(max(group.d_ff or 0, group.moe_d_ff or 0) for group in model.groups)
+    rows = widest if "head" in base.high_roles else max(widest, model.vocab_size)
+    return job.rules.dequantised_bytes * rows * model.d_model / job.parallel.tp
+
+
 def _logits(job: Job) -> float:
     model, parallel = job.anatomy.model, job.parallel
     loss = LOSSES[job.loss or job.rules.loss]
     train_head = job.adapter is None or job.adapter.trained_embeddings or "head" in job.adapter.targets
     tokens = job.tokens * job.head_tokens_factor
-    return loss_bytes(loss, tokens, model.vocab_size, model.d_model, train_head=train_head, ranks=parallel.tp)
+    return loss_bytes(loss, tokens, model.vocab_size, model.d_model, train_head=train_head,
+        ranks=1 if job.rules.whole_logits else parallel.tp,
+    )
 
 
 def _one_checkpoint(job: Job) -> float:
@@ -272,8 +290,9 @@ def _moments(job: Job, parts: dict[str, float]) -> dict[str, float]:
     if job.fused_update:
         gradients = parts["reduced"]
     early = gradients if job.accumulates else parts["accumulation"]
-    at_loss = lasting + early + parts["activations"] + parts["gathered"] + parts["buckets"]
-    end = lasting + gradients + parts["layer_work"] + parts["gathered"] + parts["reduced"] + parts["buckets"]
+    work = parts["gathered"] + parts["buckets"] + parts["dequantised"]
+    at_loss = lasting + early + parts["activations"] + work
+    end = lasting + gradients + parts["layer_work"] + parts["reduced"] + work
     return {
         "loss": at_loss + max(parts["logits"], parts["layer_work"]),
         "backward": end,

@@ -14,6 +14,10 @@ from rackfit.memory.training.lora import matrix_shapes
 SCORE_BYTES = 5.0
 """Bytes per score of attention without a fused kernel: softmax output 2, its dropout's output 2, mask 1."""
 
+LAYER_NORM_KEPT = 4.0
+"""Bytes per unit of width of torch's layer norm: 16-bit input and output. Plain (not gated) blocks use it, gated ones
+RMS norms."""
+
 
 def score_ratio(heads: int, sequence: int, hidden: int) -> float:
     """Return 5as/h: score bytes of a GPT block relative to hidden bytes.
@@ -100,10 +104,11 @@ def layer_kept(model: Model, group: LayerGroup, rules: Rules, adapter: Adapter |
     d, targets = float(model.d_model), adapter.targets if adapter else frozenset()
     has_ffn = bool(group.d_ff or group.n_experts)
     has_mixer = bool(group.state_elems or group.conv_elems)
+    kept = rules.norm_kept if model.gated_ffn else min(rules.norm_kept, LAYER_NORM_KEPT)
     norms = int(has_ffn) + int(group.attention != "none" or has_mixer)
     if adapter is None:
         dense, routed = ffn_kept(model, group, rules.gated_tensors)
-        wide = norms * rules.norm_kept * d
+        wide = norms * kept * d
         inner = attention_kept(model, group, rules) + mixer_kept(model, group) + dense
         return wide * rules.kept_share, inner * rules.kept_share, routed * rules.kept_share
     return frozen_kept(model, group, rules, adapter, norms, targets)
@@ -129,6 +134,8 @@ def frozen_kept(
     dense, routed = ffn_kept(model, group, kept_tensors if model.gated_ffn else 2.0)
     inner = attention_kept(model, group, rules) + mixer_kept(model, group) + dense
     norm = rules.norm_kept if adapter.saves_outputs else rules.norm_frozen
+    if not model.gated_ffn:
+        norm = min(norm, LAYER_NORM_KEPT / 2)
     saved += 2.0 * sum(shape[1] for shape in matrix_shapes(model, group).values()) if adapter.saves_outputs else 0.0
     wide = norms * norm * d + copies + saved
     return wide * rules.kept_share, inner * rules.kept_share, routed * rules.kept_share
@@ -150,13 +157,13 @@ def selective_op_kept(model: Model, group: LayerGroup) -> float:
     """Return bytes per token of per-operation recompute: every other matrix product, attention output, layer input.
 
     torchtitan's policy (torchtitan/distributed/activation_checkpoint.py) saves attention and collective outputs and of
-    the matrix products the first, third, ...: q, v, gate and down of a gated block.
+    the matrix products the first, third, ...: q, v, gate and down of a gated block; grouped products of experts are not
+    among them.
     """
     d = float(model.d_model)
     heads, kv_heads, d_k, d_v = group.n_heads or 0, group.n_kv_heads or 0, group.d_k or 0, group.d_v or 0
-    products = heads * d_k + kv_heads * d_v + (group.d_ff or 0) + d
-    active = (group.n_experts_active or 0) * (group.moe_d_ff or 0) + (group.shared_d_ff or 0)
-    return 2.0 * (d + heads * d_v + products + active + (d * (group.n_experts_active or 0)))
+    products = heads * d_k + kv_heads * d_v + (group.d_ff or 0) + (group.shared_d_ff or 0) + d
+    return 2.0 * (d + heads * d_v + products)
 
 
 def checkpoint_kept(model: Model) -> float:

@@ -133,7 +133,7 @@ class Rules:
     loss: str
     """Key of `logits.LOSSES`."""
     norm_kept: float = 8.0
-    """Bytes per unit of width kept by one norm: 8 in eager code that widens to fp32, 4 fused."""
+    """Bytes per unit of width kept by one RMS norm: 8 in eager code that widens to fp32, 4 fused."""
     norm_frozen: float = 4.0
     """The same where its weight is frozen."""
     gated_tensors: float = 4.0
@@ -153,6 +153,12 @@ class Rules:
     """Bytes per value of the gradient that is being reduced."""
     bucket_elements: float = 0.0
     """Elements of the reduction and gather buckets, 2 bytes each."""
+    whole_logits: bool = False
+    """Logits are gathered over tensor-parallel ranks before the loss."""
+    unties_head: bool = False
+    """Head and embedding are two tensors even where the model ties them."""
+    dequantised_bytes: float = 2.0
+    """Bytes per value of the matrix that a quantised base widens at a time."""
     reserved: float = 1.05
     """Reserved by the allocator per allocated byte."""
     reserved_full: float = 1.12

@@ -32,7 +32,9 @@ LOSSES = {
     "full_fp32_ce": Loss(14.0),
     "compiled": Loss(8.0),
     "bf16": Loss(8.0),
-    "chunked": Loss(4.0, 12.0, chunk_share=1 / 8),
+    "fused_in_place": Loss(4.0),
+    "chunked": Loss(2.0, 12.0, chunk_share=1 / 8),
+    "chunked_compiled": Loss(2.0, 6.0, chunk_share=1 / 8),
     "chunked_128": Loss(8.0),
     "chunked_1024": Loss(0.0, 14.0, chunk_tokens=1024, head_gradient=4.0, hidden_gradient=2.0),
     "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
@@ -44,8 +46,8 @@ LOSSES = {
 
 full: bf16 logits, fp32 copy, log-softmax, gradient (2 + 4 + 4 + 4). full_shifted: Transformers before 4.45 and
 remote code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes
-the rest (2 + 2 + 4). bf16: cross entropy on bf16. chunked: torchtune's eight chunks (bf16 logits and their
-gradients whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
+the rest (2 + 2 + 4). bf16: cross entropy on bf16. fused_in_place: flash-attention's kernel writes the
+gradient over the logits. chunked: torchtune's eight chunks (bf16 logits whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
 piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut:
 cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks.
 """

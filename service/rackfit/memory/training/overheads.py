@@ -15,7 +15,7 @@ TRANSFORMERS = Rules("transformers", "full", prints="reserved", reserved=1.04, r
 """HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py)."""
 
 LITGPT = Rules(
-    "litgpt", "chunked_128", norm_kept=8.0, norm_frozen=6.0, fused_qkv_view=True, unsharded_gradients=True,
+    "litgpt", "chunked_128", unties_head=True, fused_qkv_view=True, unsharded_gradients=True,
     reserved=1.06, reserved_full=1.1, prints="allocated", step_bytes=2.0, spread=0.09,
 )  # fmt: skip
 """litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches are
@@ -24,7 +24,7 @@ of one projection."""
 
 QWEN = Rules(
     "qwen", "full_shifted", prints="driver", reserved=1.04, reserved_full=1.04, bucket_elements=5e8, spread=0.09,
-    step_bytes=8.0,
+    step_bytes=8.0, context_bytes=1000 * 2**20,
 )  # fmt: skip
 """QwenLM/Qwen finetune.py: HF Trainer with gradient checkpointing; modeling_qwen.py shifts the logits into a copy and
 widens them; full training runs under DeepSpeed ZeRO with its buckets; the table is what the driver shows."""
@@ -37,7 +37,7 @@ DEEPSPEED = Rules(
 (6 bytes per partitioned parameter), two buckets of 5e8 values."""
 
 TORCHTUNE = Rules(
-    "torchtune", "full_fp32_ce", prints="allocated", reserved=1.05, reserved_full=1.1, step_bytes=0.0, spread=0.1
+    "torchtune", "chunked", prints="allocated", reserved=1.05, reserved_full=1.1, step_bytes=0.0, spread=0.1
 )
 """recipes/lora_finetune_single_device.py and full_*: bf16 parameters and states, RMSNorm in fp32, chunked loss since
 0.3; peak active memory is logged. The fused update needs no temporaries."""
@@ -50,15 +50,16 @@ TORCHTITAN = Rules(
 max_reserved is logged."""
 
 FSDP_QLORA = Rules(
-    "fsdp_qlora", "full", prints="reserved", reserved=1.12, reserved_full=1.2, gathered_layers=2.0, reduce_bytes=2.0,
+    "fsdp_qlora", "full_shifted", prints="reserved", reserved=1.12, reserved_full=1.2, gathered_layers=2.0, reduce_bytes=2.0,
     step_bytes=2.0, spread=0.15,
 )  # fmt: skip
 """AnswerDotAI/fsdp_qlora train.py: FSDP1 full shard with checkpointing per decoder layer, bf16 adapters, logits of
 Transformers."""
 
 COLOSSAL = Rules(
-    "colossalchat", "full_shifted", prints="allocated", reserved=1.05, reserved_full=1.08, step_bytes=6.0, spread=0.15
-)
+    "colossalchat", "full_shifted", prints="allocated", reserved=1.05, reserved_full=1.08, step_bytes=6.0, spread=0.15,
+    whole_logits=True,
+)  # fmt: skip
 """ColossalAI low-level ZeRO: fp32 master and moments of HybridAdam, working gradients widened at the step."""
 
 MEGATRON = Rules(
@@ -92,15 +93,15 @@ ALST = Rules(
 
 LLM_FOUNDRY = Rules(
     "llm-foundry",
-    "bf16",
+    "fused_in_place",
     norm_kept=4.0,
     prints="reserved",
     reserved=1.06,
-    reserved_full=1.1,
+    reserved_full=1.06,
     step_bytes=4.0,
     spread=0.15,
 )
-"""mosaicml/llm-foundry: FSDP1 with fused low-precision layer norm and flash attention."""
+"""mosaicml/llm-foundry: FSDP1 with low-precision layer norm, flash attention and its cross entropy in place."""
 
 NEMO = Rules("nemo-automodel", "full_fp32_ce", prints="allocated", step_bytes=2.0, spread=0.15)
 """NVIDIA NeMo Automodel: FSDP2 over Transformers blocks, 16-bit parameters."""
@@ -122,11 +123,11 @@ DEFAULT = TRANSFORMERS
 def compiled(rules: Rules) -> Rules:
     """Return the rules of a framework whose blocks are compiled.
 
-    The compiler keeps the inputs of matrix products and recomputes what lies between: a norm keeps its 16-bit input, a
-    gated block gate, up and product; the loss keeps 16-bit logits and one fp32 gradient.
+    The compiler keeps the inputs of matrix products and what lies between costs little to keep: norms lose their fp32
+    copies, gated blocks nothing; the loss keeps 16-bit logits and one fp32 gradient.
     """
-    loss = {"full_fp32_ce": "compiled", "full": "compiled"}.get(rules.loss, rules.loss)
+    loss = {"full_fp32_ce": "compiled", "full": "compiled", "chunked": "chunked_compiled"}.get(rules.loss, rules.loss)
     return replace(
         rules, norm_kept=min(rules.norm_kept, 4.0), norm_frozen=min(rules.norm_frozen, 2.0),
-        gated_tensors=min(rules.gated_tensors, 3.0), loss=loss, reserved_full=min(rules.reserved_full, 1.1),
+        loss=loss, reserved_full=min(rules.reserved_full, 1.1),
     )  # fmt: skip
