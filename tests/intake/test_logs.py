@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -342,6 +343,20 @@ def test_bad_files_are_one_line(tmp_path: Path, name: str) -> None:
         read_log(read_text(str(file)), str(file))
     assert "bad.log" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@given(data=st.data())
+def test_damaged_numbers_are_never_a_failure_of_ours(data: st.DataObject) -> None:
+    """Whatever stands where a number stood, the log is read or refused in one line."""
+    text = data.draw(st.sampled_from([V0, SPLIT, PROFILE, SGLANG, LLAMA]))
+    odd = st.one_of(
+        st.sampled_from(["", "-1", "9" * 400, "1.2.3", "nan", "None", ",", "\u00b2", "1e999"]), st.text(max_size=3)
+    )
+    replaced = re.sub(r"\d+(?:\.\d+)?", lambda found: data.draw(odd) if data.draw(st.booleans()) else found[0], text)
+    try:
+        assert read_log(replaced).engine
+    except UsageError as error:
+        assert "\n" not in str(error)
 
 
 def test_nothing_known_names_the_engines() -> None:

@@ -15,6 +15,8 @@ SIZE = r"\s*(?P<unit>[KMG]iB|[KMG]B)"
 BUFFER = SIZE + r"(?!\s*\(projected\))"
 """A buffer that was allocated: the trial runs of --fit print theirs as projected."""
 
+DEVICE = r"using device (?P<rank>\S+) \((?P<device>.*?)\)"
+LISTED = r"(?P<rank>[A-Za-z]+\d+): (?P<device>.*?)"
 RANK = r"(?<!\S)(?P<rank>\S{1,80})\s+"
 CELLS = r" \(\s*(?P<rank>\d+ cells,\s+\d+ layers)"
 """Windowed and full layers have a cache each, told apart by their cells."""
@@ -37,10 +39,10 @@ PATTERNS = (
     pattern("n_ubatch", r"\bn_ubatch\s*=\s*<micro_batch:N>"),
     pattern("kv_unified", r"\bkv_unified\s*=\s*(?P<unified>\w+)"),
     pattern("layers to GPU", r"offloaded <layers_offloaded:N>/<layers_total:N> layers to GPU"),
-    pattern("using device", r"using device (?P<rank>\S+) \((?P<device>.*?)\)(?: \([^()]*\))? - (?P<free>\d+) MiB free"),
-    pattern("MiB free)", r"(?P<rank>[A-Za-z]+\d+): (?P<device>.*?) \((?P<total>\d+) MiB, (?P<free>\d+) MiB free\)"),
+    pattern("using device", DEVICE + r"(?: \([^()]*\))? - (?P<free>\d{1,9}) MiB free"),
+    pattern("MiB free)", LISTED + r" \((?P<total>\d{1,9}) MiB, (?P<free>\d{1,9}) MiB free\)"),
     pattern("GPU name:", r"ggml_metal\w*: GPU name:\s+(?P<rank>)(?P<device>Apple .*?)\s*$"),
-    pattern("recommendedMaxWorkingSetSize", r"recommendedMaxWorkingSetSize\s*=\s*(?P<metal_limit>[\d.]+) MB"),
+    pattern("recommendedMaxWorkingSetSize", r"WorkingSetSize\s*=\s*(?P<metal_limit>\d{1,9}(?:\.\d+)?) MB"),
     pattern("file type", r"\bfile type\s*=\s*(?P<file_type>\S.*?)\s*(?:\(guessed\))?\s*$"),
     pattern("file size", r"\bfile size\s*=\s*<file_size:N>" + SIZE),
     pattern("arch ", r"\barch\s+=\s+(?P<architecture>\S+)"),

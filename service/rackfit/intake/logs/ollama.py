@@ -38,7 +38,7 @@ PATTERNS = (
     pattern(
         'msg="inference compute"',
         r'\bid=(?P<rank>\S+) .*?\blibrary=(?!cpu\b)\S+ .*?\b(?:name|description)="(?P<device>[^"]*)".*?'
-        r'\btotal="(?P<total>[\d.]+) (?P<unit>GiB)"(?: available="(?P<free>[\d.]+) GiB")?',
+        r'\btotal="(?P<total>\d{1,6}(?:\.\d+)?) (?P<unit>GiB)"(?: available="(?P<free>\d{1,6}(?:\.\d+)?) GiB")?',
     ),
     pattern("--ctx-size", r"--ctx-size <context:N>"),
     pattern("--parallel", r"--parallel <sequences:N>"),

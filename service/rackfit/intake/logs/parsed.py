@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+NUMBER = r"-?\d[\d,]{0,24}(?:\.\d{1,12})?"
 """A number as logs print it, thousands perhaps parted by commas."""
 
 UNITS = {"B": 1, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40, "KB": 2**10, "MB": 2**20, "GB": 2**30}
@@ -85,6 +85,8 @@ SMALLEST_WINS = ("pool_tokens", "pool_blocks", "concurrency")
 """Settings that each rank prints: the smallest binds all of them."""
 
 NOTHING = ("none", "auto", "null", "")
+LARGEST = 2**48
+"""A setting above this is a slip or damage."""
 LONGEST_LINE = 65_536
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -182,6 +184,8 @@ class Reading:
         try:
             value = SETTINGS[name](text.strip("'\""))
         except ValueError:
+            return
+        if isinstance(value, (int, float)) and (value < 0 or value > LARGEST):
             return
         if name in SMALLEST_WINS and name in self.settings:
             value = min(value, self.settings[name])
