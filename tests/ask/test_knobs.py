@@ -212,3 +212,31 @@ def test_what_runs_badly(
     found = ask(connection, model, on, **said)["warnings"]
 
     assert any(warning in line for line in found) if warning else found == []
+
+
+def test_attention_on_every_device(connection: sqlite3.Connection) -> None:
+    """DP attention: each of 8 ranks caches 8 of 64 requests of DeepSeek-V3 at 70272 B per token, not all of them."""
+    said = {"sequences": 64, "context": 16384}
+    tensor = ask(connection, "deepseek-v3", "8x h200-sxm-141gb", tp=8, **said)
+    spread = ask(connection, "deepseek-v3", "8x h200-sxm-141gb", dp=8, **said)
+
+    assert spread["layout"] == {"tp": 1, "pp": 1, "ep": 8, "dp": 8}
+    assert tensor["per_device"]["kv_bytes"] == 64 * 16384 * 70272
+    assert spread["per_device"]["kv_bytes"] == 8 * 16384 * 70272
+    assert spread["per_device"]["weights_bytes"] > tensor["per_device"]["weights_bytes"]
+
+
+def test_offload_is_suggested(connection: sqlite3.Connection) -> None:
+    """What does not fit a card whole is offered with part of it in RAM, with the counts that fit."""
+    question = FitQuestion(model="qwen3-30b-a3b", on="rtx-3060-12gb")
+    found = [one for one in fit_one(connection, question)["suggestions"] if "offload" in one]
+
+    assert {"cpu_experts", "gpu_layers"} <= {name for one in found for name in one}
+    for one in found:
+        layers, experts = one["offload"]["gpu_layers"], one["offload"]["cpu_experts"]
+        again = ask(
+            connection, "qwen3-30b-a3b", "rtx-3060-12gb", precision=one["precision"], runtime="llama.cpp",
+            gpu_layers=layers, cpu_experts=experts,
+        )  # fmt: skip
+        assert again["verdict"] == one["verdict"] == "fits"
+        assert again["per_device"]["margin_bytes"] == one["margin_bytes"]

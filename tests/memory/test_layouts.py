@@ -154,6 +154,15 @@ def test_vocabulary_is_padded_first() -> None:
     assert refused(padded, Layout(tp=8)) is None
 
 
+def test_attention_on_every_device() -> None:
+    """Eight devices may hold DeepSeek-V3's attention eight times and its experts once (DP attention)."""
+    found = list(candidates(ANATOMIES[DEEPSEEK_V3.name], 8, 8, VLLM))
+
+    assert Layout(tp=1, ep=8, dp=8) in found
+    assert refused(DEEPSEEK_V3, Layout(tp=1, ep=8, dp=8)) is None
+    assert Layout(tp=1, ep=1, dp=1) not in found
+
+
 @pytest.mark.parametrize("layout", [Layout(tp=0), Layout(pp=0), Layout(ep=0), Layout(dp=-1)])
 def test_degrees_start_at_one(layout: Layout) -> None:
     """A degree below one is no layout."""

@@ -18,6 +18,7 @@ def head(setting: Setting) -> dict[str, Any]:
     others = "".join(f" + {count}x {device.accelerator_id}" for device, count in machine.others)
     return {
         "model": setting.subject.shown,
+        "attention_kind": setting.subject.anatomy.model.attention_kind,
         "checkpoint": setting.subject.checkpoint_id,
         "hardware": machine.shown + others,
         "accelerator": machine.device.accelerator_id,

@@ -53,7 +53,10 @@ def answer_for(
 ) -> dict[str, Any]:
     """Answer for one model on one machine, both already found, without suggestions."""
     setting = resolve_setting(connection, question, context, subject, machine)
-    if question.offloads and setting.choice.support != "none":
+    reason = _refusal(setting)
+    if reason is not None:
+        return refused(setting, reason)
+    if question.offloads:
         from rackfit.ask.offloading import offload_answer
 
         return offload_answer(setting, host_of(connection, machine, question.host_ram_gib))
@@ -121,12 +124,17 @@ def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
     return best
 
 
-def _answer(setting: Setting) -> dict[str, Any]:
+def _refusal(setting: Setting) -> str | None:
+    """Return why the engine cannot run the formats asked for; None where it can."""
     if setting.choice.support == "none":
         choice, name = setting.choice, setting.machine.device.name
-        return refused(setting, f"{choice.runtime_id} does not run {choice.precision_id} on {name}")
+        return f"{choice.runtime_id} does not run {choice.precision_id} on {name}"
     if setting.context.chooser.cache_level(setting.budget.runtime_id, setting.kv_id, setting.machine.device) == "none":
-        return refused(setting, f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}")
+        return f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}"
+    return None
+
+
+def _answer(setting: Setting) -> dict[str, Any]:
     if setting.machine.others or setting.question.split is not None:
         return _mixed(setting)
     layouts, reason = _layouts(setting)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from rackfit.ask.describe import described, refused, whole
@@ -67,10 +66,9 @@ def _choose(setting: Setting, case: Case) -> Offloaded:
 
 
 def _described(setting: Setting, case: Case, found: Offloaded, host: Host) -> dict[str, Any]:
-    own = int(found.cell.verdict)
-    ram = host.verdict(found.host_needed)
+    answer = described(setting, found.cell)
+    own, ram = VERDICTS.index(answer["verdict"]), host.verdict(found.host_needed)
     verdict = own if ram is None else min(own, ram)
-    answer = described(setting, replace(found.cell, verdict=own))
     moved = found.offload.gpu_layers < case.everything or found.offload.cpu_experts > 0
     answer["offloaded"] = moved
     answer["offload"] = _block(setting, case, found, host)

@@ -31,6 +31,9 @@ def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: d
         if better:
             margin = other["per_device"]["margin_bytes"]
             found.append({"change": text, **changes, "verdict": other["verdict"], "margin_bytes": margin})
+            if other.get("offloaded"):
+                block = other["offload"]
+                found[-1]["offload"] = {name: block[name] for name in ("gpu_layers", "cpu_experts", "host_bytes")}
     return found
 
 
@@ -43,6 +46,10 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
     if longest and longest >= 1024 and answer["context"] > longest:
         shorter = longest // 1024 * 1024
         tried.append((f"a context of {shorter} tokens", {"context": shorter}))
+    if answer["layout"] and question.dp is None and _replicates(answer):
+        tried.append(
+            ("attention on every device for its own requests", {**_free(question), "dp": answer["layout"]["tp"]})
+        )
     if question.kv_precision is None:
         cache = "q8_0" if answer["runtime"] == "llama.cpp" else "fp8"
         tried.append((f"the cache in {cache}", {"kv_precision": cache}))
@@ -50,11 +57,34 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
         if question.precision != width:
             tried.append((f"weights in {width[3:]} bits", {"precision": width}))
     tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
+    tried += _in_ram(question, answer)
     for factor in (2, 4, 8):
         tried.append(
             (f"{factor} times the devices", {"on": more_devices(question.on or "", factor), **_free(question)})
         )
     return tried
+
+
+def _replicates(answer: dict[str, Any]) -> bool:
+    """Return whether every rank keeps the whole cache and several requests are asked: DP attention divides it."""
+    layout = answer["layout"]
+    return answer["attention_kind"] == "mla" and layout["tp"] > 1 and layout["pp"] == 1 and answer["sequences"] > 1
+
+
+def _in_ram(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return ways to keep part of the model in RAM; what has no experts or no second pool refuses them by itself.
+
+    A file that llama.cpp runs already is taken as it is, everything else as GGUF Q4_K_M.
+    """
+    if question.offloads or question.draft is not None:
+        return []
+    as_it_is = answer["runtime"] == "llama.cpp"
+    changes = {**_free(question), **({} if as_it_is else {"runtime": "llama.cpp", "precision": "q4_k_m"})}
+    text = "" if as_it_is else "weights as GGUF Q4_K_M, "
+    return [
+        (f"{text}experts of some layers in RAM", {**changes, "cpu_experts": "auto"}),
+        (f"{text}some layers in RAM", {**changes, "gpu_layers": "auto"}),
+    ]
 
 
 def _free(question: FitQuestion) -> dict[str, Any]:

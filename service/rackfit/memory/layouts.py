@@ -85,7 +85,8 @@ def candidates(anatomy: Anatomy, devices: int, per_domain: int, budget: Budget) 
     """Yield layouts over exactly so many devices, in the order in which they are preferred.
 
     Tensor parallelism stays inside a domain of `per_domain` devices that share a fast link; stages span domains.
-    Fewer stages come first, replicas (DP) last. Whether a layout can run is `refusal`'s to say.
+    Fewer stages come first, replicas (DP) last. With experts spread over all ranks, replicas are of attention alone:
+    each rank keeps its own requests (DP attention). Whether a layout can run is `refusal`'s to say.
     """
     if budget.parallelism == "layers":
         yield from (Layout(pp=devices // copies, dp=copies) for copies in sorted(divisors(devices)))
@@ -96,5 +97,5 @@ def candidates(anatomy: Anatomy, devices: int, per_domain: int, budget: Budget) 
                 continue
             pp = devices // copies // tp
             yield Layout(tp=tp, pp=pp, dp=copies)
-            if anatomy.has_experts and tp > 1:
+            if anatomy.has_experts and tp * copies > 1:
                 yield Layout(tp=tp, pp=pp, ep=tp * copies, dp=copies)
