@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,19 +12,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rackfit.accuracy.cases import Case, read_cases, stored_cases
-from rackfit.accuracy.quantities import QUANTITIES, SPEED, TRAINING
+from rackfit.accuracy.cases import Case, parse_count, read_cases, stored_cases
+from rackfit.accuracy.quantities import QUANTITIES, SPEED
 from rackfit.accuracy.setting import setting_of
+from rackfit.accuracy.training import is_training, tell
 from rackfit.catalog.context import Context, read_context
 from rackfit.errors import RackfitError
 
-TRAINING_METHODS = ("method", "optimizer", "trainable", "act_ckpt", "ac")
-"""Settings that only a training run has."""
 CSV_COLUMNS = (
     "case_id", "quantity", "value", "estimate", "low", "high", "relative_error", "status", "reason",
     "kind", "unit", "confidence", "assumed",
 )  # fmt: skip
-MULTIPLES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +58,11 @@ class Estimate:
 
 
 def measured_value(case: Case) -> float | None:
-    """Return the case's value as a number, None for a formula or a text.
-
-    >>> # "6.2B" is 6.2e9, "true" is 1
-    """
+    """Return the case's value as a number, 1 or 0 for a verdict, None for a formula or a text."""
     text = case.value.strip()
     if case.quantity == "fits":
         return {"true": 1.0, "false": 0.0}.get(text.casefold())
-    match = re.fullmatch(r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([KMBT]?)", text)
-    if match is None:
-        return None
-    try:
-        return float(match[1]) * MULTIPLES.get(match[2], 1.0)
-    except ValueError:
-        return None
+    return parse_count(text)
 
 
 def estimate_case(connection: sqlite3.Connection, context: Context, case: Case) -> Estimate:
@@ -83,6 +71,8 @@ def estimate_case(connection: sqlite3.Connection, context: Context, case: Case) 
     refusal = _out_of_scope(case)
     if refusal:
         return Estimate(case, measured, None, None, None, "refused", refusal)
+    if is_training(case):
+        return _estimate_training(connection, context, case, measured)
     try:
         setting = setting_of(connection, context, case)
         figure = QUANTITIES[case.quantity](setting)
@@ -104,19 +94,30 @@ def estimate_case(connection: sqlite3.Connection, context: Context, case: Case) 
     )
 
 
+def _estimate_training(
+    connection: sqlite3.Connection, context: Context, case: Case, measured: float | None
+) -> Estimate:
+    """Return the estimate of a training case, under its framework's rules instead of an engine's budget."""
+    try:
+        told = tell(connection, context, case)
+    except RackfitError as error:
+        return Estimate(case, measured, None, None, None, "refused", str(error))
+    figure = told.figure
+    return Estimate(
+        case, measured, figure.value, figure.low, figure.high, "resolved", None, figure.assumed, told.model_id,
+        told.accelerator_id, told.precision_id,
+    )  # fmt: skip
+
+
 def _out_of_scope(case: Case) -> str | None:
-    """Return why a case is not of a kind that is estimated: training and speed are refused as such."""
-    if case.quantity in TRAINING or case.kind == "K3" or (case.kind == "K6" and _trains(case)):
-        return "training memory is not estimated"
+    """Return why a case is not of a kind that is estimated: speed is refused as such."""
+    if is_training(case):
+        return None
     if case.quantity in SPEED or case.kind in ("K7", "K8"):
         return "speed is not estimated"
     if case.quantity not in QUANTITIES:
         return f"quantity {case.quantity!r} is not known"
     return case.problem
-
-
-def _trains(case: Case) -> bool:
-    return any(key in case.settings for key in TRAINING_METHODS) or bool(case.dp_or_zero)
 
 
 @dataclass(frozen=True)

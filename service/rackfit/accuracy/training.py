@@ -27,7 +27,23 @@ from rackfit.memory.training.sharding import bytes_per_parameter
 BINARY_GB = frozenset({"qwen", "deepspeed", "transformers", "peft", "unsloth", "axolotl", "alst"})
 """Frameworks whose tables say GB and divide by 2^30."""
 HEAD_ONLY = "lm_head_and_ce_only"
-OWN_TRAINING = ("T", "K3")
+METHODS = ("method", "optimizer", "trainable", "act_ckpt", "ac")
+"""Settings that only a training run has."""
+QUANTITIES = frozenset({"peak_active_gib_per_gpu", "peak_reserved_gib_per_gpu"})
+"""Quantities of training runs alone, beside those of `FORMULAS`."""
+
+
+def is_training(case: Case) -> bool:
+    """Return whether a case is of a training run: its kind or quantity says so, or a verdict's settings do."""
+    if case.quantity in SPEEDS:
+        return False
+    trains = any(key in case.settings for key in METHODS) or bool(case.dp_or_zero)
+    return (
+        case.kind == "K3" or case.quantity in QUANTITIES or case.quantity in FORMULAS or (case.kind == "K6" and trains)
+    )
+
+
+SPEEDS = frozenset({"tokens_per_s", "train_tflops_per_gpu"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +62,8 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
     Raises:
         RackfitError: what the case names and the catalog does not know, or a quantity without an estimator.
     """
+    if case.problem and not case.problem.startswith("batch = "):
+        raise UnsupportedError(case.problem)
     if case.quantity in FORMULAS:
         return Told(FORMULAS[case.quantity](connection, case))
     if case.settings.get("method") == HEAD_ONLY:
@@ -130,7 +148,7 @@ def _head_only(case: Case) -> Figure:
     said = case.settings.get("loss", "")
     name = next((key for word, key in _BENCH_LOSSES if said.startswith(word)), "bf16")
     loss = loss_bytes(LOSSES[name], tokens, words, int(width))
-    weights = 2.0 * words * width * (1 if LOSSES[name].head_gradient else 2)
+    weights = 2 * 2.0 * words * width
     value = weights + 2 * 2.0 * tokens * width + loss
     if case.quantity == "fits":
         return Figure(float(value < 78 * GIB), 0.0, 1.0, ("device: 78 GiB assumed",))

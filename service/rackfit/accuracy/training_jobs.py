@@ -10,6 +10,7 @@ from rackfit.accuracy.cases import Case
 from rackfit.accuracy.training_words import (
     Degrees,
     degrees_of,
+    drops_of,
     framework_of,
     loss_of,
     method_of,
@@ -84,24 +85,30 @@ def anatomy_of(connection: sqlite3.Connection, case: Case, assumed: list[str]) -
         params = params or (float(sized[1]) * 1e9 if sized else None)
         if params is None:
             raise
-        anatomy = nearest_dense(connection, params)
+        plain = re.search(r"\b(mpt|gpt|opt|bloom|falcon|pythia)", name.casefold()) is not None
+        anatomy = nearest_dense(connection, params, gated=not plain)
         assumed.append(f"model: {anatomy.model.model_id}, the dense model nearest to {params:.3g} parameters")
     return cut_layers(anatomy, int(cut[1])) if cut else anatomy
 
 
-def nearest_dense(connection: sqlite3.Connection, params: float) -> Anatomy:
+def nearest_dense(connection: sqlite3.Connection, params: float, gated: bool = True) -> Anatomy:
     """Return the dense decoder whose parameter count is nearest (by ratio), the later id where two are as near."""
     rows = rows_of(
         connection,
         "select model_id, params_total from models where params_active = params_total or params_active is null "
-        "order by abs(log(params_total * 1.0 / ?)), model_id limit 40",
+        "order by abs(log(params_total * 1.0 / ?)), model_id limit 60",
         params,
     )
     for row in rows:
         anatomy = Anatomy(read_model(connection, row["model_id"]))
-        if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn:
+        if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn == gated and uniform(anatomy):
             return anatomy
     raise UnsupportedError(f"no model near {params:.3g} parameters")
+
+
+def uniform(anatomy: Anatomy) -> bool:
+    """Return whether every layer has attention and no state: a plain decoder."""
+    return all(group.n_heads and not group.state_elems for group in anatomy.model.groups)
 
 
 def cut_layers(anatomy: Anatomy, layers: int) -> Anatomy:
@@ -172,11 +179,21 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
     """Return the recipe of a full run: the framework's, unless the case says otherwise."""
     said = case.precision.casefold()
     state = {
-        "torchtune": BF16_ADAM, "litgpt": BF16_ADAM, "peft": BF16_ADAM, "torchtitan": FP32_ADAM, "nemo-automodel": BF16_ADAM,
-        "megatron": MEGATRON_ADAM, "llm-foundry": FP32_ADAM, "axolotl": BF16_ADAM, "unsloth": BF16_ADAM, "mlx": BF16_ADAM,
-    }.get(rules.name, MIXED_ADAM)  # fmt: skip
+        "torchtune": BF16_ADAM,
+        "litgpt": BF16_ADAM,
+        "peft": BF16_ADAM,
+        "torchtitan": FP32_ADAM,
+        "nemo-automodel": BF16_ADAM,
+        "megatron": MEGATRON_ADAM,
+        "llm-foundry": FP32_ADAM,
+        "axolotl": BF16_ADAM,
+        "unsloth": BF16_ADAM,
+        "mlx": BF16_ADAM,
+    }.get(rules.name, MIXED_ADAM)
     if degrees.distributed_optimizer:
         state = MEGATRON_ADAM
+    elif "weights, grads and states" in said:
+        state = BF16_ADAM
     elif rules.name in ("transformers", "liger"):
         state = BF16_ADAM if "pure" in said else FP32_ADAM
     elif rules.name == "llm-foundry" and case.settings.get("mixed_precision") == "PURE":
@@ -237,38 +254,75 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
     rules, note = framework_of(case)
     if note:
         assumed.append(note)
-    degrees, method = degrees_of(case), method_of(case)
-    recompute, every = recompute_of(case, rules)
-    adapter = adapter_of(context, case, rules, method) if method in ("lora", "qlora") else None
-    recipe = recipe_of(case, rules, degrees)
     lengths = lengths_of(case)
+    if len(lengths) > 1:
+        assumed.append(f"length: {lengths[0]} tokens assumed, {lengths[1]} to {lengths[2]} in the range")
     batches = batches_of(case, lengths)
     if rules.name == "torchtitan" and case.number("pp_microbatches"):
         batches = tuple(max(1, batch // int(case.number("pp_microbatches") or 1)) for batch in batches)
-    if len(lengths) > 1:
-        assumed.append(f"length: {lengths[0]} tokens assumed, {lengths[1]} to {lengths[2]} in the range")
+    method = method_of(case)
+    adapter = adapter_of(context, case, rules, method) if method in ("lora", "qlora") else None
+    jobs = tuple(
+        _job(case, anatomy, rules, adapter, method, length, batch)
+        for length, batch in zip(lengths, batches, strict=True)
+    )
+    return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
+
+
+def _job(
+    case: Case, anatomy: Anatomy, rules: Rules, adapter: Adapter | None, method: str, length: int, batch: int
+) -> Job:
+    """Return the job of a case at one length and micro-batch."""
+    degrees = _unstated(case, degrees_of(case), rules, method, anatomy)
+    recompute, every = recompute_of(case, rules)
     said = case.settings.get("method", "").casefold()
-    cp = min(degrees.cp, lengths[0]) if lengths[0] % degrees.cp == 0 else 1
-    parallel = Parallel(
-        degrees.dp, degrees.tp, degrees.pp, cp, degrees.ep if anatomy.has_experts else 1, degrees.stage,
+    techniques = case.settings.get("cumulative", "") + case.settings.get("extra", "")
+    return Job(
+        anatomy,
+        recipe_of(case, rules, degrees),
+        _parallel(case, degrees, rules, anatomy, length),
+        rules,
+        length,
+        batch,
+        recompute,
+        offload=offload_of(case, degrees),
+        adapter=adapter,
+        loss=loss_of(case, rules, method),
+        head_tokens_factor=preference_factor(case, said),
+        extra_models=1.0 if said.startswith(("dpo", "kto")) else 3.0 if said == "ppo" else 0.0,
+        accumulates=(case.number("grad_accum") or 1) > 1 or (rules.unsharded_gradients and degrees.stage >= 2),
+        tiled_mlp=case.settings.get("tiled_mlp") == "true",
+        fused_update="opt_in_bwd" in techniques or "optimizer_in_bwd" in techniques,
+        checkpoint_every=every,
+        drops=drops_of(case),
+    )
+
+
+def _parallel(case: Case, degrees: Degrees, rules: Rules, anatomy: Anatomy, length: int) -> Parallel:
+    reshard = case.settings.get("reshard_after_forward") != "never" and "grad_op" not in case.dp_or_zero.casefold()
+    return Parallel(
+        degrees.dp,
+        degrees.tp,
+        degrees.pp,
+        degrees.cp if length % degrees.cp == 0 else 1,
+        degrees.ep if anatomy.has_experts else 1,
+        degrees.stage,
         sequence_parallel=rules.name != "colossalchat",
         micro_batches=int(case.number("pp_microbatches") or 8),
-        reshard=case.settings.get("reshard_after_forward") != "never" and "grad_op" not in case.dp_or_zero.casefold(),
-    )  # fmt: skip
-    jobs = tuple(
-        Job(
-            anatomy, recipe, parallel, rules, length, batch, recompute, True, offload_of(case, degrees), adapter,
-            loss_of(case, rules, method),
-            head_tokens_factor=preference_factor(case, said),
-            extra_models=1.0 if said.startswith(("dpo", "kto")) else 3.0 if said == "ppo" else 0.0,
-            accumulates=(case.number("grad_accum") or 1) > 1 or rules.unsharded_gradients and degrees.stage >= 2,
-            tiled_mlp=case.settings.get("tiled_mlp") == "true",
-            fused_update="opt_in_bwd" in case.settings.get("cumulative", "") or "optimizer_in_bwd" in case.settings.get("extra", ""),
-            checkpoint_every=every,
-        )
-        for length, batch in zip(lengths, batches, strict=True)
-    )  # fmt: skip
-    return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
+        reshard=reshard,
+    )
+
+
+def _unstated(case: Case, degrees: Degrees, rules: Rules, method: str, anatomy: Anatomy) -> Degrees:
+    """Return degrees for a Megatron case that states none: experts over all ranks, else full states over all ranks."""
+    if (rules.name != "megatron" and not degrees.distributed_optimizer) or case.tp or case.pp or degrees.ep > 1:
+        return degrees
+    counts = [group.n_experts for group in anatomy.model.groups if group.n_experts]
+    if counts and counts[0] % degrees.devices == 0:
+        return replace(degrees, ep=degrees.devices)
+    if method == "full" and all(heads % degrees.devices == 0 for heads, _ in anatomy.head_counts):
+        return replace(degrees, tp=degrees.devices, dp=1)
+    return degrees
 
 
 def preference_factor(case: Case, said: str) -> float:
@@ -278,4 +332,4 @@ def preference_factor(case: Case, said: str) -> float:
     return 2.0 if said.startswith(("dpo", "simpo", "orpo")) else 1.0
 
 
-__all__ = ["Reading", "RackfitError", "params_of", "read_case"]
+__all__ = ["RackfitError", "Reading", "params_of", "read_case"]

@@ -10,22 +10,44 @@ from rackfit.memory.training import overheads
 from rackfit.memory.training.domain import Rules
 
 FRAMEWORKS = (
-    ("qwen-vl", overheads.QWEN), ("qwen finetune", overheads.QWEN), ("litgpt", overheads.LITGPT),
-    ("torchtune", overheads.TORCHTUNE), ("torchtitan", overheads.TORCHTITAN), ("fsdp_qlora", overheads.FSDP_QLORA),
-    ("colossal", overheads.COLOSSAL), ("megatron", overheads.MEGATRON), ("arctictraining", overheads.ALST),
-    ("alst", overheads.ALST), ("axolotl", overheads.AXOLOTL), ("unsloth", overheads.UNSLOTH),
-    ("llm-foundry", overheads.LLM_FOUNDRY), ("nemo", overheads.NEMO), ("mlx", overheads.MLX),
-    ("fsdp", overheads.TRANSFORMERS), ("deepspeed", overheads.DEEPSPEED), ("xtuner", overheads.DEEPSPEED),
-    ("peft", overheads.PEFT), ("liger", overheads.TRANSFORMERS), ("transformers", overheads.TRANSFORMERS),
-)  # fmt: skip
+    ("qwen-vl", overheads.QWEN),
+    ("qwen finetune", overheads.QWEN),
+    ("litgpt", overheads.LITGPT),
+    ("torchtune", overheads.TORCHTUNE),
+    ("torchtitan", overheads.TORCHTITAN),
+    ("fsdp_qlora", overheads.FSDP_QLORA),
+    ("colossal", overheads.COLOSSAL),
+    ("megatron", overheads.MEGATRON),
+    ("arctictraining", overheads.ALST),
+    ("alst", overheads.ALST),
+    ("axolotl", overheads.AXOLOTL),
+    ("unsloth", overheads.UNSLOTH),
+    ("llm-foundry", overheads.LLM_FOUNDRY),
+    ("nemo", overheads.NEMO),
+    ("mlx", overheads.MLX),
+    ("fsdp", overheads.TRANSFORMERS),
+    ("deepspeed", overheads.DEEPSPEED),
+    ("xtuner", overheads.DEEPSPEED),
+    ("peft", overheads.PEFT),
+    ("liger", overheads.TRANSFORMERS),
+    ("transformers", overheads.TRANSFORMERS),
+)
 """Word in the engine's name -> rules."""
 CHECKPOINTED = frozenset({"qwen", "fsdp_qlora", "unsloth", "alst", "deepspeed", "torchtune"})
 """Frameworks whose own recipes recompute whole layers unless told otherwise."""
 LOSS_WORDS = (
-    ("cut", "cut"), ("cce", "cut"), ("liger", "fused_linear"), ("fused", "fused_linear"), ("chunked_ce128", "chunked_128"),
-    ("chunk1024", "chunked_1024"), ("chunked", "chunked"), ("full_logits_bf16", "bf16"), ("full_bf16", "bf16"),
+    ("cut", "cut"),
+    ("cce", "cut"),
+    ("liger", "fused_linear"),
+    ("fused", "fused_linear"),
+    ("chunked_ce128", "chunked_128"),
+    ("chunk1024", "chunked_1024"),
+    ("chunked", "chunked"),
+    ("full_logits_bf16", "bf16"),
+    ("full_bf16", "bf16"),
     ("full_logits_fp32", "full_fp32_ce"),
-)  # fmt: skip
+    ("full_logits", "full"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +137,18 @@ def recompute_of(case: Case, rules: Rules) -> tuple[str, int]:
         return "full", 1
     if rules.name == "litgpt" and degrees_of(case).stage == 3:
         return "full", 1
+    if "nf4" in case.precision.casefold() and rules.name == "transformers":
+        return "full", 1  # k-bit preparation of PEFT turns checkpointing on
     return ("full" if rules.name in CHECKPOINTED else "none"), 1
+
+
+DROPS = {"moe": "moe", "mlp": "mlp", "layernorm": "norm", "moe_act": "act"}
+
+
+def drops_of(case: Case) -> frozenset[str]:
+    """Return the parts that selective recompute drops, by Megatron's names."""
+    words = case.settings.get("recompute_modules", "").split("+")
+    return frozenset(DROPS[word] for word in words if word in DROPS)
 
 
 def loss_of(case: Case, rules: Rules, method: str) -> str | None:
@@ -124,10 +157,12 @@ def loss_of(case: Case, rules: Rules, method: str) -> str | None:
     techniques = case.settings.get("cumulative")
     if techniques is not None and "chunked_ce" not in techniques and not techniques.startswith("all"):
         return "compiled" if "compile" in techniques else "full_fp32_ce"
-    if method in ("full", "qlora") and rules.name == "qwen" or degrees_of(case).stage and rules.name == "qwen":
+    if (method in ("full", "qlora") and rules.name == "qwen") or (degrees_of(case).stage and rules.name == "qwen"):
         return "bf16"  # the engine halves the whole model: no widened logits
     if "chunked_ce" in case.settings.get("cumulative", "") or case.settings.get("cumulative", "").startswith("all"):
         return "chunked_compiled"
+    if (rules.name == "transformers" and said.startswith("full_logits")) or case.settings.get("liger") == "false":
+        return "full_shifted"
     return next((name for word, name in LOSS_WORDS if said and word in said), None)
 
 
@@ -149,7 +184,23 @@ def method_of(case: Case) -> str:
 FULL = frozenset({"full", "pretrain", "sft", "finetune_full", "osf", "dpo", "simpo", "orpo", "kto", "ppo", "grpo"})
 TUNING = frozenset(
     {
-        "dora", "loha", "lokr", "oft", "boft", "ia3", "vera", "ln-tuning", "prefix-tuning", "prompt-tuning", "p-tuning",
-        "p-tuning-v2", "trainable-tokens", "miss", "fourierft", "hira", "adalora", "lora-fa",
+        "dora",
+        "loha",
+        "lokr",
+        "oft",
+        "boft",
+        "ia3",
+        "vera",
+        "ln-tuning",
+        "prefix-tuning",
+        "prompt-tuning",
+        "p-tuning",
+        "p-tuning-v2",
+        "trainable-tokens",
+        "miss",
+        "fourierft",
+        "hira",
+        "adalora",
+        "lora-fa",
     }
-)  # fmt: skip
+)

@@ -34,6 +34,12 @@ COUNTED = Precision("counted", "fp", 8.0, 8.0, frozenset(), None)
 TILE_TOKENS = 8192
 """Tokens of a piece where feed-forward parts are tiled (about the width of the model, ALST paper, section 3)."""
 
+TILED_ATTENTION = 26.0
+"""Bytes per unit of width of an attention block's backward pass where the feed-forward part is tiled: norm 8, queries,
+keys and values with their rotated copies 8, output 2, their gradients 8."""
+EXCHANGED = 8.0
+"""The same for the copies that ranks exchange where the sequence is divided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -243,7 +249,12 @@ def _logits(job: Job) -> float:
     loss = LOSSES[job.loss or job.rules.loss]
     train_head = job.adapter is None or job.adapter.trained_embeddings or "head" in job.adapter.targets
     tokens = job.tokens * job.head_tokens_factor
-    return loss_bytes(loss, tokens, model.vocab_size, model.d_model, train_head=train_head,
+    return loss_bytes(
+        loss,
+        tokens,
+        model.vocab_size,
+        model.d_model,
+        train_head=train_head,
         ranks=1 if job.rules.whole_logits else parallel.tp,
     )
 
@@ -260,7 +271,7 @@ def _kept(job: Job, held: Held) -> tuple[float, float]:
     for group, count in zip(model.groups, held.layers, strict=True):
         if not count:
             continue
-        parts = layer_kept(model, group, job.rules, job.adapter)
+        parts = layer_kept(model, group, job.rules, job.adapter, job.drops)
         whole = divided(parts, parallel) * tokens
         if not job.flash and job.recompute in ("none", "full", "selective_op"):
             whole += scores_kept(group, job.sequence_length) * tokens / parallel.tp
@@ -268,7 +279,8 @@ def _kept(job: Job, held: Held) -> tuple[float, float]:
         if job.tiled_mlp:
             wide = divided(layer_kept(model, group, job.rules, None), parallel) - divided((parts[0], 0, 0), parallel)
             pieces = min(1.0, TILE_TOKENS / tokens)
-            attention = 10.0 * model.d_model * tokens / parallel.tp
+            width = TILED_ATTENTION + (EXCHANGED if parallel.cp > 1 else 0.0)
+            attention = width * model.d_model * tokens / parallel.tp
             whole, transient = min(whole, attention + pieces * wide * tokens), transient * pieces
         if job.recompute == "full":
             total += count / job.checkpoint_every * _one_checkpoint(job)

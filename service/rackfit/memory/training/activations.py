@@ -14,9 +14,10 @@ from rackfit.memory.training.lora import matrix_shapes
 SCORE_BYTES = 5.0
 """Bytes per score of attention without a fused kernel: softmax output 2, its dropout's output 2, mask 1."""
 
+MIXER_TENSORS = 1.5
+"""16-bit tensors kept per output of a mixer's projections: itself, and half as much after the convolution."""
 LAYER_NORM_KEPT = 4.0
-"""Bytes per unit of width of torch's layer norm: 16-bit input and output. Plain (not gated) blocks use it, gated ones
-RMS norms."""
+"""Bytes per unit of width of torch's layer norm: 16-bit input and output. Plain blocks use it, gated ones RMS norms."""
 
 
 def score_ratio(heads: int, sequence: int, hidden: int) -> float:
@@ -76,7 +77,7 @@ def mixer_kept(model: Model, group: LayerGroup) -> float:
         return 0.0
     experts = 3 * (model.moe_latent_dim or model.d_model) * (group.moe_d_ff or 0) * (group.n_experts or 0)
     dense = 3 * model.d_model * ((group.d_ff or 0) + (group.shared_d_ff or 0))
-    return 2.0 * 2.0 * max(group.params - experts - dense, 0) / model.d_model
+    return 2.0 * MIXER_TENSORS * max(group.params - experts - dense, 0) / model.d_model
 
 
 def ffn_kept(model: Model, group: LayerGroup, tensors: float) -> tuple[float, float]:
@@ -95,7 +96,9 @@ def ffn_kept(model: Model, group: LayerGroup, tensors: float) -> tuple[float, fl
     return dense + shared, routed
 
 
-def layer_kept(model: Model, group: LayerGroup, rules: Rules, adapter: Adapter | None) -> tuple[float, float, float]:
+def layer_kept(
+    model: Model, group: LayerGroup, rules: Rules, adapter: Adapter | None, drops: frozenset[str] = frozenset()
+) -> tuple[float, float, float]:
     """Return bytes per token of one layer without recompute: (hidden-width part, sharded part, routed part).
 
     The first is replicated under tensor parallelism unless the sequence is divided, the second divides by TP, the third
@@ -107,8 +110,13 @@ def layer_kept(model: Model, group: LayerGroup, rules: Rules, adapter: Adapter |
     kept = rules.norm_kept if model.gated_ffn else min(rules.norm_kept, LAYER_NORM_KEPT)
     norms = int(has_ffn) + int(group.attention != "none" or has_mixer)
     if adapter is None:
-        dense, routed = ffn_kept(model, group, rules.gated_tensors)
-        wide = norms * kept * d
+        tensors = rules.gated_tensors - (1.0 if "act" in drops else 0.0)
+        dense, routed = ffn_kept(model, group, tensors)
+        if "moe" in drops and group.n_experts:
+            dense, routed = 0.0, 0.0
+        if "mlp" in drops and not group.n_experts:
+            dense = 0.0
+        wide = norms * (kept / 2 if "norm" in drops else kept) * d
         inner = attention_kept(model, group, rules) + mixer_kept(model, group) + dense
         return wide * rules.kept_share, inner * rules.kept_share, routed * rules.kept_share
     return frozen_kept(model, group, rules, adapter, norms, targets)
@@ -185,6 +193,9 @@ def in_flight(stage: int, parallel: Parallel) -> int:
 
 
 def backward_work(model: Model, group: LayerGroup) -> float:
-    """Return bytes per token of gradients alive inside one layer: two of the widest part and two hidden states."""
+    """Return bytes per token of gradients alive inside one layer beside what it keeps: widest part and hidden state.
+
+    Further gradients take the place of tensors that are done with.
+    """
     routed = (group.n_experts_active or 0) * (group.moe_d_ff or 0) + (group.shared_d_ff or 0)
-    return 2.0 * (2 * max(group.d_ff or 0, routed) + 2 * model.d_model)
+    return 2.0 * (max(group.d_ff or 0, routed) + model.d_model)

@@ -200,6 +200,8 @@ class Job:
     """Feed-forward parts run over pieces of the sequence."""
     fused_update: bool = False
     """Each gradient is applied and dropped inside the backward pass."""
+    drops: frozenset[str] = frozenset()
+    """Parts that selective recompute drops: moe, mlp, norm, act (Megatron's modules)."""
     checkpoint_every: int = 1
     """Layers between two checkpoints; 2 recomputes every second layer."""
 

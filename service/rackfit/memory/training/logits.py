@@ -44,12 +44,13 @@ LOSSES = {
 }
 """Implementation -> bytes.
 
-full: bf16 logits, fp32 copy, log-softmax, gradient (2 + 4 + 4 + 4). full_shifted: Transformers before 4.45 and
-remote code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes
-the rest (2 + 2 + 4). bf16: cross entropy on bf16. fused_in_place: flash-attention's kernel writes the
-gradient over the logits. chunked: torchtune's eight chunks (bf16 logits whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
-piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut:
-cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks.
+full: bf16 logits, fp32 copy, log-softmax, gradient (2 + 4 + 4 + 4). full_shifted: Transformers before 4.45 and remote
+code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes the rest
+(2 + 2 + 4). bf16: cross entropy on bf16. fused_in_place: flash-attention's kernel writes the gradient over the logits.
+chunked: torchtune's eight chunks (bf16 logits whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128
+tokens. chunked_1024: head and loss piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x
+vocabulary about tokens x width. cut: cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's
+fp32 logits over TP ranks.
 """
 
 

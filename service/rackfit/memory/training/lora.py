@@ -6,17 +6,21 @@ Formula: rank x (inputs + outputs) per adapted matrix (Hu et al., arXiv 2106.096
 from __future__ import annotations
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import LayerGroup, Model, Precision
-from rackfit.memory.weights import layer_bytes, outer_bytes
-from rackfit.memory.domain import Layout
+from rackfit.memory.domain import LayerGroup, Layout, Model, Precision
 from rackfit.memory.training.domain import Adapter
+from rackfit.memory.weights import layer_bytes, outer_bytes
 
 TARGETS = ("q", "k", "v", "o", "gate", "up", "down", "head")
 GROUPS = {
-    "attn": ("q", "k", "v", "o"), "attention": ("q", "k", "v", "o"), "mlp": ("gate", "up", "down"),
-    "all": TARGETS[:-1], "all_linear": TARGETS[:-1], "all-linear": TARGETS[:-1], "shared_expert": ("gate", "up", "down"),
+    "attn": ("q", "k", "v", "o"),
+    "attention": ("q", "k", "v", "o"),
+    "mlp": ("gate", "up", "down"),
+    "all": TARGETS[:-1],
+    "all_linear": TARGETS[:-1],
+    "all-linear": TARGETS[:-1],
+    "shared_expert": ("gate", "up", "down"),
     "qkv": ("q", "k", "v"),
-}  # fmt: skip
+}
 DEFAULT_TARGETS = frozenset({"q", "v"})
 """PEFT's own default for Llama-like models and litgpt's."""
 WIDE_TARGETS = frozenset(TARGETS[:-1])

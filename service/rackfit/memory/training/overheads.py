@@ -11,28 +11,49 @@ from dataclasses import replace
 
 from rackfit.memory.training.domain import Rules
 
-TRANSFORMERS = Rules("transformers", "full", prints="reserved", reserved=1.04, reserved_full=1.06)
+TRANSFORMERS = Rules("transformers", "full", prints="reserved", reserved=1.04, reserved_full=1.06, reduce_bytes=2.0)
 """HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py)."""
 
 LITGPT = Rules(
-    "litgpt", "chunked_128", unties_head=True, fused_qkv_view=True, unsharded_gradients=True,
-    reserved=1.06, reserved_full=1.1, prints="allocated", step_bytes=2.0, spread=0.09,
-)  # fmt: skip
-"""litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches are
-accumulated inside no_backward_sync, which keeps whole gradients on each rank; litgpt/model.py takes q, k and v as views
-of one projection."""
+    "litgpt",
+    "chunked_128",
+    unties_head=True,
+    fused_qkv_view=True,
+    unsharded_gradients=True,
+    reserved=1.06,
+    reserved_full=1.1,
+    prints="allocated",
+    step_bytes=2.0,
+    spread=0.09,
+)
+"""litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches
+are accumulated inside no_backward_sync, which keeps whole gradients on each rank; litgpt/model.py takes q, k and v as
+views of one projection."""
 
 QWEN = Rules(
-    "qwen", "full_shifted", prints="driver", reserved=1.04, reserved_full=1.04, bucket_elements=5e8, spread=0.09,
-    step_bytes=8.0, context_bytes=1000 * 2**20,
-)  # fmt: skip
+    "qwen",
+    "full_shifted",
+    prints="driver",
+    reserved=1.04,
+    reserved_full=1.04,
+    bucket_elements=5e8,
+    spread=0.09,
+    step_bytes=8.0,
+    context_bytes=1000 * 2**20,
+)
 """QwenLM/Qwen finetune.py: HF Trainer with gradient checkpointing; modeling_qwen.py shifts the logits into a copy and
 widens them; full training runs under DeepSpeed ZeRO with its buckets; the table is what the driver shows."""
 
 DEEPSPEED = Rules(
-    "deepspeed", "full", bucket_elements=5e8, reserved=1.05, reserved_full=1.08, step_bytes=6.0, prints="allocated",
+    "deepspeed",
+    "full",
+    bucket_elements=5e8,
+    reserved=1.05,
+    reserved_full=1.08,
+    step_bytes=6.0,
+    prints="allocated",
     spread=0.15,
-)  # fmt: skip
+)
 """deepspeed/runtime/zero/stage_1_and_2.py: fp32 copy of the reduced gradients at the step beside their 16-bit flat copy
 (6 bytes per partitioned parameter), two buckets of 5e8 values."""
 
@@ -43,51 +64,105 @@ TORCHTUNE = Rules(
 0.3; peak active memory is logged. The fused update needs no temporaries."""
 
 TORCHTITAN = Rules(
-    "torchtitan", "full_fp32_ce", prints="reserved", reserved=1.08, reserved_full=1.15, gathered_layers=2.0,
-    reduce_bytes=4.0, step_bytes=0.0, norm_kept=6.0, spread=0.2,
-)  # fmt: skip
+    "torchtitan",
+    "full_fp32_ce",
+    prints="reserved",
+    reserved=1.08,
+    reserved_full=1.15,
+    gathered_layers=2.0,
+    reduce_bytes=6.0,
+    step_bytes=0.0,
+    norm_kept=6.0,
+    spread=0.2,
+)
 """torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm (fused), fused AdamW;
 max_reserved is logged."""
 
 FSDP_QLORA = Rules(
-    "fsdp_qlora", "full_shifted", prints="reserved", reserved=1.12, reserved_full=1.2, gathered_layers=2.0, reduce_bytes=2.0,
-    step_bytes=2.0, spread=0.15,
-)  # fmt: skip
+    "fsdp_qlora",
+    "full_shifted",
+    prints="reserved",
+    reserved=1.12,
+    reserved_full=1.2,
+    gathered_layers=2.0,
+    reduce_bytes=2.0,
+    step_bytes=2.0,
+    spread=0.15,
+)
 """AnswerDotAI/fsdp_qlora train.py: FSDP1 full shard with checkpointing per decoder layer, bf16 adapters, logits of
 Transformers."""
 
 COLOSSAL = Rules(
-    "colossalchat", "full_shifted", prints="allocated", reserved=1.05, reserved_full=1.08, step_bytes=6.0, spread=0.15,
+    "colossalchat",
+    "full_shifted",
+    prints="allocated",
+    reserved=1.05,
+    reserved_full=1.08,
+    step_bytes=6.0,
+    spread=0.15,
     whole_logits=True,
-)  # fmt: skip
+)
 """ColossalAI low-level ZeRO: fp32 master and moments of HybridAdam, working gradients widened at the step."""
 
 MEGATRON = Rules(
-    "megatron", "vocab_parallel", norm_kept=4.0, gated_tensors=3.0, prints="allocated", reserved=1.06, reserved_full=1.1,
-    step_bytes=0.0, gathered_layers=0.0, spread=0.15,
-)  # fmt: skip
+    "megatron",
+    "vocab_parallel",
+    norm_kept=4.0,
+    gated_tensors=3.0,
+    prints="allocated",
+    reserved=1.06,
+    reserved_full=1.1,
+    step_bytes=0.0,
+    gathered_layers=0.0,
+    spread=0.15,
+)
 """Megatron-LM and Megatron-Bridge: Transformer Engine's fused norm and SwiGLU, fp32 main gradients, distributed
 optimizer, vocabulary-parallel loss."""
 
-PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, step_bytes=8.0, spread=0.12)
+PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12)
 """peft/method_comparison: eager Transformers, fp32 adapters on a 16-bit base, no recompute."""
 
 LIGER = replace(TRANSFORMERS, name="liger", loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
 """Liger-Kernel: fused norm, rotary, SwiGLU (which recomputes its product) and linear cross entropy."""
 
-AXOLOTL = Rules("axolotl", "cut", prints="reserved", reserved=1.06, reserved_full=1.1, step_bytes=0.0, spread=0.2)
+AXOLOTL = Rules(
+    "axolotl",
+    "cut",
+    reduce_bytes=6.0,
+    gathered_layers=2.0,
+    prints="reserved",
+    reserved=1.06,
+    reserved_full=1.1,
+    step_bytes=0.0,
+    spread=0.2,
+)
 """axolotl: Transformers with cut cross entropy and 8-bit AdamW where the configuration says so."""
 
 UNSLOTH = Rules(
-    "unsloth", "chunked", norm_kept=2.0, norm_frozen=2.0, gated_tensors=2.0, prints="reserved", reserved=1.05,
-    reserved_full=1.05, step_bytes=0.0, spread=0.3,
-)  # fmt: skip
+    "unsloth",
+    "chunked",
+    norm_kept=2.0,
+    norm_frozen=2.0,
+    gated_tensors=2.0,
+    prints="reserved",
+    reserved=1.05,
+    reserved_full=1.05,
+    step_bytes=0.0,
+    spread=0.3,
+)
 """unsloth: own kernels for norm, rotary, SwiGLU and loss; checkpoints go to host memory."""
 
 ALST = Rules(
-    "alst", "fused_linear", prints="driver", reserved=1.05, reserved_full=1.08, bucket_elements=5e8, step_bytes=0.0,
-    spread=0.2, context_bytes=2 * 2**30,
-)  # fmt: skip
+    "alst",
+    "fused_linear",
+    prints="driver",
+    reserved=1.02,
+    reserved_full=1.02,
+    bucket_elements=5e8,
+    step_bytes=0.0,
+    spread=0.2,
+    context_bytes=2**30,
+)
 """ArcticTraining with DeepSpeed ALST (arXiv 2506.13996): ZeRO-3, optimizer on the host, sequence divided over ranks
 (Ulysses), tiled loss and feed-forward, checkpoints on the host."""
 
@@ -103,8 +178,10 @@ LLM_FOUNDRY = Rules(
 )
 """mosaicml/llm-foundry: FSDP1 with low-precision layer norm, flash attention and its cross entropy in place."""
 
-NEMO = Rules("nemo-automodel", "full_fp32_ce", prints="allocated", step_bytes=2.0, spread=0.15)
-"""NVIDIA NeMo Automodel: FSDP2 over Transformers blocks, 16-bit parameters."""
+NEMO = Rules(
+    "nemo-automodel", "full_fp32_ce", norm_kept=4.0, gated_tensors=2.0, prints="allocated", step_bytes=2.0, spread=0.15
+)
+"""NVIDIA NeMo Automodel: FSDP2 over Transformers blocks with Liger's norm and SwiGLU, 16-bit parameters."""
 
 MLX = Rules("mlx", "full", prints="allocated", spread=0.25)
 """mlx-lm: lazily evaluated; attention's backward pass is not fused."""
@@ -112,10 +189,25 @@ MLX = Rules("mlx", "full", prints="allocated", spread=0.25)
 TABLE = {
     rules.name: rules
     for rules in (
-        TRANSFORMERS, LITGPT, QWEN, DEEPSPEED, TORCHTUNE, TORCHTITAN, FSDP_QLORA, COLOSSAL, MEGATRON, PEFT, LIGER, AXOLOTL,
-        UNSLOTH, ALST, LLM_FOUNDRY, NEMO, MLX,
+        TRANSFORMERS,
+        LITGPT,
+        QWEN,
+        DEEPSPEED,
+        TORCHTUNE,
+        TORCHTITAN,
+        FSDP_QLORA,
+        COLOSSAL,
+        MEGATRON,
+        PEFT,
+        LIGER,
+        AXOLOTL,
+        UNSLOTH,
+        ALST,
+        LLM_FOUNDRY,
+        NEMO,
+        MLX,
     )
-}  # fmt: skip
+}
 """Name -> rules."""
 DEFAULT = TRANSFORMERS
 
@@ -128,6 +220,9 @@ def compiled(rules: Rules) -> Rules:
     """
     loss = {"full_fp32_ce": "compiled", "full": "compiled", "chunked": "chunked_compiled"}.get(rules.loss, rules.loss)
     return replace(
-        rules, norm_kept=min(rules.norm_kept, 4.0), norm_frozen=min(rules.norm_frozen, 2.0),
-        loss=loss, reserved_full=min(rules.reserved_full, 1.1),
-    )  # fmt: skip
+        rules,
+        norm_kept=min(rules.norm_kept, 4.0),
+        norm_frozen=min(rules.norm_frozen, 2.0),
+        loss=loss,
+        reserved_full=min(rules.reserved_full, 1.1),
+    )

@@ -101,5 +101,5 @@ def reduced_bytes(largest_unit: float, width: float) -> float:
 
 
 def bucket_bytes(elements: float, params: float, width: float = 2.0, buffers: int = 2) -> float:
-    """Return the bytes of DeepSpeed's buckets: `buffers` of up to `elements` values (defaults 5e8, config-json page)."""
+    """Return the bytes of DeepSpeed's buckets: `buffers` of up to `elements` values (default 5e8)."""
     return width * buffers * min(elements, params)
