@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rackfit.errors import UsageError
 
+MULTIPLES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 REQUIRED = ("case_id", "kind", "quantity", "value")
 CONFIGURATION = (
     "model_id", "params_total", "precision_or_quant", "kv_dtype", "gpu", "gpu_count", "tp", "pp", "dp_or_zero",
@@ -48,6 +49,11 @@ class Case:
     problem: str | None = None
     """What of the row could not be read."""
 
+    @property
+    def parameter_count(self) -> float | None:
+        """Parameters that the case states, None where it states none."""
+        return parse_count(self.params)
+
     def number(self, key: str) -> float | None:
         """Return a setting as a number, None where it is not there or not one."""
         try:
@@ -64,6 +70,16 @@ def _whole(text: str, name: str, problems: list[str]) -> int | None:
         problems.append(f"{name} = {text!r}: expected a whole number")
         return None
     return int(match[1])
+
+
+def parse_count(text: str) -> float | None:
+    """Return a number as people write it, None for what is no number.
+
+    >>> parse_count("6.2B"), parse_count("2851M"), parse_count("about 7")
+    (6200000000.0, 2851000000.0, None)
+    """
+    match = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([KMBT]?)", text.strip())
+    return float(match[1]) * MULTIPLES.get(match[2], 1.0) if match else None
 
 
 def parse_case(row: Mapping[str, str | None]) -> Case:

@@ -32,8 +32,19 @@ from rackfit.fit.cell import NO
 from rackfit.memory.budget import GIB, MIB
 
 
+def _fits_by_count(setting: CaseSetting) -> Figure:
+    """Return whether weights from a parameter count, with 2 GiB beside them, fit their share of each device."""
+    weights = weights_per_device(setting)
+    share = 1 if setting.case.tp or setting.case.pp else 1 / setting.count
+    room = 0.9 * setting.total() - 2 * GIB
+    answer = float(weights.value * share <= room)
+    return Figure(answer, float(weights.high * share <= room), answer, weights.assumed)
+
+
 def fits(setting: CaseSetting) -> Figure:
     """Return 1 where the verdict is fits or tight, else 0."""
+    if setting.counted_bytes is not None:
+        return _fits_by_count(setting)
     try:
         cell = setting.cell()
     except UnsupportedError as error:

@@ -9,7 +9,7 @@ from rackfit.accuracy.cases import Case
 from rackfit.accuracy.engines import Engine, find_engine
 from rackfit.ask.question import Machine, Subject, find_machines, find_model
 from rackfit.catalog.context import Context
-from rackfit.errors import UnsupportedError
+from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import CHUNK_TOKENS, GIB, Knobs, engine_total
@@ -37,6 +37,13 @@ class CaseSetting:
     machine: Machine | None
     assumed: tuple[str, ...]
     connection: sqlite3.Connection
+
+    @property
+    def counted_bytes(self) -> float | None:
+        """Weights from the parameter count alone, bytes; None where the model is on record or no count is stated."""
+        if self.subject is not None or self.case.parameter_count is None or self.precision is None:
+            return None
+        return self.case.parameter_count * self.precision.bits / 8
 
     @property
     def anatomy(self) -> Anatomy:
@@ -152,7 +159,7 @@ def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> 
         RackfitError: a name of the case that resolves to nothing, with the name.
     """
     assumed: list[str] = []
-    subject = find_model(connection, case.model) if case.model else None
+    subject = _subject(connection, case, assumed)
     machine = _machine(connection, case, assumed)
     precision = _precision(context, case, subject, assumed)
     kv_id, kv_bits = _cache(context, case, assumed)
@@ -161,6 +168,19 @@ def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> 
     return CaseSetting(
         case, context, subject, precision, kv_id, kv_bits, engine, machine, (*assumed, *engine.assumed), connection
     )
+
+
+def _subject(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Subject | None:
+    """Return the model of a case; None where it names none, or one that is not on record beside a parameter count."""
+    if not case.model:
+        return None
+    try:
+        return find_model(connection, case.model)
+    except UnknownNameError:
+        if case.parameter_count is None:
+            raise
+        assumed.append(f"model: {case.model!r} is not on record, its parameter count alone is used")
+        return None
 
 
 def _machine(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Machine | None:
@@ -185,6 +205,9 @@ def _precision(context: Context, case: Case, subject: Subject | None, assumed: l
             assumed.append(f"precision: {parsed.note}")
         return context.precisions[parsed.weight_id]
     if subject is None:
+        if case.parameter_count is not None:
+            assumed.append("precision: 16 bits assumed")
+            return context.precisions["bf16"]
         return None
     if subject.precision_id in context.precisions:
         return context.precisions[str(subject.precision_id)]

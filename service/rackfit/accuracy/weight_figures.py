@@ -14,18 +14,31 @@ LOADED_SPREAD = 0.03
 """Loads printed by engines exceed the tensors by up to 3 % (Gemma, Qwen2.5 under vLLM): buffers and towers per rank."""
 
 
+COUNT_ALONE = "from the parameter count alone: which tensors keep more bits is not known"
+
+
+def from_count(value: float) -> Figure:
+    """Return weights that follow from a parameter count and the bits of the format, bytes."""
+    return Figure(value, 0.97 * value, 1.2 * value, (COUNT_ALONE,))
+
+
 def _stages(setting: CaseSetting) -> tuple[float, ...]:
     return device_weights(setting.anatomy, setting.layout_precision, setting.budget, setting.layout())
 
 
 def weights_per_device(setting: CaseSetting) -> Figure:
     """Return the weights on the fullest device, bytes."""
+    counted = setting.counted_bytes
+    if counted is not None:
+        return from_count(counted / max((setting.case.tp or 1) * (setting.case.pp or 1), 1))
     value = max(_stages(setting))
     return around(value, value * LOADED_SPREAD + value * weight_spread(setting.layout_precision))
 
 
 def weights_total(setting: CaseSetting) -> Figure:
     """Return all weights once, bytes: the published file where one is on record, else the estimate."""
+    if setting.counted_bytes is not None:
+        return from_count(setting.counted_bytes)
     known = artifact_bytes(setting)
     if known is not None:
         return known
@@ -54,6 +67,8 @@ def file_size(setting: CaseSetting) -> Figure:
     known = artifact_bytes(setting)
     if known is not None:
         return known
+    if setting.counted_bytes is not None:
+        return from_count(setting.counted_bytes)
     precision = setting.layout_precision
     if precision.precision_id.startswith(GGUF_MIX):
         value = float(gguf_bytes(setting.anatomy.model, precision.precision_id.removeprefix(GGUF_MIX)))
