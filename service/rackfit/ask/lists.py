@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rackfit.ask.fit import answer_for
+from rackfit.ask.hosts import host_of, machines_of
 from rackfit.ask.question import FitQuestion, find_machines, find_model, read_context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError
@@ -55,9 +56,10 @@ def where_it_runs(connection: sqlite3.Connection, question: FitQuestion) -> list
 def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dict[str, Any]]:
     """Return the models that run on a machine, the ones people want first.
 
-    Order: models that run comfortably (5 % of memory free and 16K of context, or all the model has) before those that
-    barely load; then by half-year of release, newest first; then the larger. Each model once, in its own format where
-    that fits, else in the widest of 8-bit, 4-bit and Q4_K_M that does.
+    Order: models that need no RAM beside the device before those that do; models that run comfortably (5 % of memory
+    free and 16K of context, or all the model has) before those that barely load; then by half-year of release, newest
+    first; then the larger. Each model once, in its own format where that fits, else in the widest of 8-bit, 4-bit and
+    Q4_K_M that does.
 
     Raises:
         UsageError and its kinds: a name or figure that cannot be read.
@@ -66,13 +68,18 @@ def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dic
     if question.on is None:
         raise UsageError("what runs on a machine needs hardware (--on)")
     context = read_context(connection)
-    machine = min(find_machines(connection, question.on), key=lambda one: one.device.memory_bytes * one.count)
+    if question.draft is not None:
+        find_model(connection, question.draft)
+    machine = min(machines_of(connection, question), key=lambda one: one.device.memory_bytes * one.count)
+    room = machine.device.memory_bytes * machine.count
+    if question.offloads:
+        room += int(host_of(connection, machine, question.host_ram_gib).ram_bytes or room)
     models = rows_of(
         connection,
         "select model_id, params_total, release_date, max_context from models "
         "where kv_elems_per_token_full + kv_elems_per_token_windowed + recurrent_state_elems > 0 "
         "and 0.2 * params_total < ? order by model_id",
-        machine.device.memory_bytes * machine.count,
+        room,
     )
     found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for row in models:
@@ -88,9 +95,12 @@ def _best_format(
 ) -> dict[str, Any] | None:
     subject = find_model(connection, model_id)
     formats = (question.precision,) if question.precision else (None, *FAMILY_WIDTHS)
-    for name in formats:
+    tried = [replace(question, precision=name, gpu_layers=None, cpu_experts=None) for name in formats]
+    if question.offloads:
+        tried += [replace(question, precision=name) for name in formats]
+    for asked in tried:
         try:
-            answer = answer_for(connection, replace(question, precision=name), context, subject, machine)
+            answer = answer_for(connection, asked, context, subject, machine)
         except RackfitError:
             continue
         if answer["verdict"] in GOOD:
@@ -106,7 +116,7 @@ def _rank(answer: dict[str, Any], row: dict[str, Any]) -> tuple[Any, ...]:
     comfortable = free and enough and answer["verdict"] == "fits"
     year, _, month = (row["release_date"] or "0000").partition("-")
     half_year = int(year) * 2 + (int(month[:2] or 1) > 6)
-    return (not comfortable, -half_year, -row["params_total"], row["model_id"])
+    return (bool(answer.get("offloaded")), not comfortable, -half_year, -row["params_total"], row["model_id"])
 
 
 def _price(connection: sqlite3.Connection, shape: dict[str, Any]) -> dict[str, Any]:
@@ -133,6 +143,8 @@ def _short(answer: dict[str, Any], key: str, shape: dict[str, Any] | None, price
         "max_context": answer["max_context"],
         "runtime": answer["runtime"],
     }
+    if "offloaded" in answer:
+        row["offloaded"] = answer["offloaded"]
     if shape is None:
         return row
     facts = {name: shape[name] for name in ("label", "accelerator_id", "device_count", "node_count")}

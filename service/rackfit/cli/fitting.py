@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,21 +63,32 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say whether MODEL fits on HARDWARE, with the bytes behind the verdict.
 
-    Without --on: every configuration that fits, smallest first. Without MODEL: what runs on that machine.
+    Without --on: every configuration that fits, smallest first. Without MODEL: what runs on that machine. Several
+    models share the devices: each needs its part of every one.
 
     \b
     rackfit fit Qwen3-32B --on "2x rtx-4090" --precision awq --context 32k
     rackfit fit Llama-3.1-70B --max-price 10
     rackfit fit --on "m4-max-128gb" --json
+    rackfit fit Qwen3-30B-A3B --on rtx-3090 --precision q8_0 --cpu-experts auto --host-ram 64
+    rackfit fit Qwen3-8B Qwen3-4B --on h100-sxm5-80gb
+    rackfit fit Qwen3-8B --on cpu --host-ram 32
     """
     from rackfit.ask.question import FitQuestion
 
     if not models and asked["on"] is None:
         raise click.UsageError("name a MODEL, or hardware with --on, or both", click.get_current_context())
-    if len(models) > 1:
-        raise click.UsageError("one MODEL at a time", click.get_current_context())
+    if len(models) > 1 and asked["on"] is None:
+        raise click.UsageError("several models need hardware: --on", click.get_current_context())
     question = FitQuestion(model=models[0] if models else None, limit=limit, **asked)
     with opened(catalog) as connection:
+        if len(models) > 1:
+            from rackfit.ask.together import fit_together
+            from rackfit.cli.together import show_together
+
+            several = fit_together(connection, list(models), question)
+            show_json(several) if as_json else show_together(several)
+            return
         if models and asked["on"] is not None:
             from rackfit.ask.fit import fit_one
 
@@ -103,6 +114,17 @@ _WHERE = {"hardware": "hardware", **_BYTES, "price_per_hour": "USD/hour", "price
 _WHAT = {"model": "model", **_BYTES, "limit": "largest term"}
 """Columns that people are shown, bytes per device; --json has everything."""
 
+_PLACED = {
+    "accelerator": "device",
+    "layers": "layers",
+    "weights_bytes": "weights",
+    "kv_bytes": "KV cache",
+    "total_bytes": "needed",
+    "usable_bytes": "usable",
+    "verdict": "verdict",
+}
+"""Columns of what each of several unlike devices holds."""
+
 _TERMS = (
     ("weights_bytes", "weights"),
     ("kv_bytes", "KV cache"),
@@ -124,10 +146,13 @@ def _show_one(answer: Mapping[str, Any]) -> None:
     device = answer.get("per_device")
     if device:
         click.echo("\nGiB per device", color=False)
-        for name, label in _TERMS:
-            click.echo(f"  {label:<24}{gib(device.get(name)):>10}", color=False)
+        for label, size in _lines(device):
+            click.echo(f"  {label:<24}{gib(size):>10}", color=False)
         low, high = gib(device["low_bytes"]), gib(device["high_bytes"])
         click.echo(f"  {'likely between':<24}{low:>10} and {high}", color=False)
+    if placed := answer.get("placement"):
+        click.echo("", color=False)
+        show_table(placed, _PLACED)
     click.echo("", color=False)
     show_pairs(
         [
@@ -153,13 +178,22 @@ def _show_one(answer: Mapping[str, Any]) -> None:
             click.echo(f"- {line}", color=False)
 
 
+def _lines(device: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+    """Yield the terms of a device in order, what comes beside the model under the runtime that it is part of."""
+    for name, label in _TERMS:
+        yield label, device.get(name)
+        if name == "runtime_bytes":
+            for extra, size in (device.get("extras") or {}).items():
+                yield f"  of it {extra.removesuffix('_bytes').replace('_', ' ')}", size
+
+
 def _sized(name: str, value: Any) -> Any:
     return sized(value) if name.endswith("_bytes") and value is not None else value
 
 
 def _changes(answer: Mapping[str, Any]) -> list[str]:
     """Return each suggestion as a line: what to change, the options that do it, and the verdict then."""
-    about = ("change", "verdict", "margin_bytes")
+    about = ("change", "verdict", "margin_bytes", "offload")
     lines = []
     for item in answer["suggestions"]:
         options = ", ".join(_option(name, value) for name, value in item.items() if name not in about)
