@@ -9,6 +9,7 @@ from rackfit.ask.caution import warnings_of
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import STANDARD_CONTEXTS, TIGHT, VERDICTS, Cell, limit_term
+from rackfit.fit.classes import SIXTEEN_BIT
 from rackfit.memory.budget import GIB
 
 
@@ -100,7 +101,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         answer["per_device"]["extras"] = _extras(setting, cell)
     if device.memory_rule not in ("printed", "stated"):
         answer["assumptions"].append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
-    if setting.choice.support == "unknown":
+    if setting.choice.support == "unknown" and not _plainly_runs(setting):
         answer["assumptions"].append(
             f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
         )
@@ -118,10 +119,17 @@ def _verdict(setting: Setting, cell: Cell) -> tuple[str, str | None]:
     if limit is not None and setting.asked.context > limit:
         doubt = f"the model's own limit is {limit} tokens, {setting.asked.context} need a stretched position code"
         return VERDICTS[min(by_memory, TIGHT)], doubt
-    if setting.choice.support == "unknown":
+    if setting.choice.support == "unknown" and not _plainly_runs(setting):
         doubt = f"no record says that {setting.choice.runtime_id} runs {setting.choice.precision_id} there"
         return VERDICTS[min(by_memory, TIGHT)], doubt
     return VERDICTS[by_memory], None
+
+
+def _plainly_runs(setting: Setting) -> bool:
+    """Return whether an unquantised format needs no record: the hardware computes it and the engine knows the maker."""
+    device, choice = setting.machine.device, setting.choice
+    known = setting.context.chooser.speaks_of(choice.runtime_id, device)
+    return choice.precision_id in SIXTEEN_BIT and known and setting.context.assume_16_bit(device)
 
 
 def _extras(setting: Setting, cell: Cell) -> dict[str, int]:

@@ -68,6 +68,11 @@ class Chooser:
         elsewhere = any(rule.precision_id == kv_id for rule in self.rules)
         return "none" if own and kv_id not in own and elsewhere else "unknown"
 
+    def speaks_of(self, runtime_id: str, device: Device) -> bool:
+        """Return whether an engine's rules name the device's maker at all."""
+        vendor = device.vendor.casefold()
+        return any(rule.runtime_id == runtime_id and rule.vendor == vendor for rule in self.rules)
+
     def runtime_for(self, precision_id: str, device: Device) -> Choice:
         """Return the engine for a precision: llama.cpp for GGUF, Apple and bare hosts, else vLLM, else llama.cpp.
 

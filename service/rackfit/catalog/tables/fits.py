@@ -17,6 +17,7 @@ class BudgetRow(SQLModel, table=True):
     engine: str | None = Field(default=None, sa_type=Text)
     version_from: str = Field(sa_type=Text)
     version_to: str | None = Field(default=None, sa_type=Text)
+    released: str | None = Field(default=None, sa_type=Text)
     equation: str = Field(sa_type=Text)
     utilization: float = Field(sa_type=REAL)
     parallelism: str = Field(sa_type=Text)
@@ -33,6 +34,15 @@ class BudgetRow(SQLModel, table=True):
     kv_block_tokens: int = Field(sa_type=Integer)
     window_extra_batches: int | None = Field(default=None, sa_type=Integer)
     state_bits: int = Field(sa_type=Integer)
+    mla_cache: str = Field(sa_type=Text)
+    mxfp4_width_multiple: int | None = Field(default=None, sa_type=Integer)
+    cache_copies: float = Field(sa_type=REAL)
+    min_cache_tokens: int = Field(sa_type=Integer)
+    prints_gib_as_gb: int = Field(sa_type=Integer)
+    prompt_logit_bytes: float = Field(sa_type=REAL)
+    widened_head_bytes: float = Field(sa_type=REAL)
+    loads_second_head: int = Field(sa_type=Integer)
+    awq_cache_surplus: float = Field(sa_type=REAL)
     embedding_on_host: int = Field(sa_type=Integer)
     tiers: str = Field(sa_type=Text)
     small_tier_names: str = Field(sa_type=Text)
@@ -47,7 +57,7 @@ class ConfigurationRow(SQLModel, table=True):
     __table_args__ = ({"sqlite_strict": True},)
 
     configuration_key: int = Field(sa_type=Integer, primary_key=True)
-    configuration_id: str = Field(sa_type=Text)
+    configuration_id: str = Field(sa_type=Text, unique=True)
     label: str = Field(sa_type=Text)
     accelerator_id: str = Field(sa_type=Text, foreign_key="accelerators.accelerator_id")
     device_count: int = Field(sa_type=Integer)
@@ -60,6 +70,8 @@ class ConfigurationRow(SQLModel, table=True):
     memory_bytes_per_device: int = Field(sa_type=Integer)
     memory_bytes_summed: int = Field(sa_type=Integer)
     memory_rule: str = Field(sa_type=Text)
+    memory_spread: float = Field(sa_type=REAL)
+    ram_gb: int | None = Field(default=None, sa_type=Integer)
     tdp_w_accelerators: float | None = Field(default=None, sa_type=REAL)
     segment: str = Field(sa_type=Text)
 
@@ -81,7 +93,7 @@ class FitModelRow(SQLModel, table=True):
     __table_args__ = ({"sqlite_strict": True},)
 
     model_key: int = Field(sa_type=Integer, primary_key=True)
-    model_id: str = Field(sa_type=Text, foreign_key="models.model_id")
+    model_id: str = Field(sa_type=Text, unique=True, foreign_key="models.model_id")
 
 
 class FitPrecisionRow(SQLModel, table=True):
@@ -91,7 +103,7 @@ class FitPrecisionRow(SQLModel, table=True):
     __table_args__ = ({"sqlite_strict": True},)
 
     precision_key: int = Field(sa_type=Integer, primary_key=True)
-    precision_id: str = Field(sa_type=Text, foreign_key="precisions.precision_id")
+    precision_id: str = Field(sa_type=Text, unique=True, foreign_key="precisions.precision_id")
 
 
 class FitBudgetRow(SQLModel, table=True):
@@ -101,7 +113,7 @@ class FitBudgetRow(SQLModel, table=True):
     __table_args__ = ({"sqlite_strict": True},)
 
     budget_key: int = Field(sa_type=Integer, primary_key=True)
-    budget_id: str = Field(sa_type=Text, foreign_key="runtime_budgets.budget_id")
+    budget_id: str = Field(sa_type=Text, unique=True, foreign_key="runtime_budgets.budget_id")
 
 
 class InferenceCellRow(SQLModel, table=True):
