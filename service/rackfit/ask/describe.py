@@ -87,7 +87,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         },
         "verdict": verdict,
         "limit": limit_term(cell),
-        "reason": f"{doubt}; {_reason(verdict, cell, setting)}" if doubt else _reason(verdict, cell, setting),
+        "reason": "; ".join(part for part in (doubt, _reason(VERDICTS[int(cell.verdict)], cell)) if part),
         "max_context": longest,
         "max_context_memory": memory_limit,
         "max_sequences": {
@@ -128,8 +128,11 @@ def _verdict(setting: Setting, cell: Cell) -> tuple[str, str | None]:
 def _plainly_runs(setting: Setting) -> bool:
     """Return whether an unquantised format needs no record: the hardware computes it and the engine knows the maker."""
     device, choice = setting.machine.device, setting.choice
-    known = setting.context.chooser.speaks_of(choice.runtime_id, device)
-    return choice.precision_id in SIXTEEN_BIT and known and setting.context.assume_16_bit(device)
+    if not setting.context.chooser.speaks_of(choice.runtime_id, device):
+        return False
+    return choice.precision_id == "fp32" or (
+        choice.precision_id in SIXTEEN_BIT and setting.context.assume_16_bit(device)
+    )
 
 
 def _extras(setting: Setting, cell: Cell) -> dict[str, int]:
@@ -140,7 +143,8 @@ def _extras(setting: Setting, cell: Cell) -> dict[str, int]:
     return terms.named(cell.stage, setting.asked.context, setting.asked.per_replica(cell.layout.dp).sequences)
 
 
-def _reason(verdict: str, cell: Cell, setting: Setting) -> str:
+def _reason(verdict: str, cell: Cell) -> str:
+    """Return the verdict by memory in words."""
     margin = float(cell.usable - cell.total) / GIB
     high_margin = float(cell.usable - cell.high) / GIB
     what = f"{float(cell.total) / GIB:.2f} GiB per device against {float(cell.usable) / GIB:.2f} GiB usable"
