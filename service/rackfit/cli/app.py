@@ -14,6 +14,7 @@ COMMANDS = {
     "build": "rackfit.cli.building:build",
     "serve": "rackfit.cli.building:serve",
     "fit": "rackfit.cli.fitting:fit",
+    "train": "rackfit.cli.training:train",
     "estimate": "rackfit.cli.fitting:estimate",
     "hardware": "rackfit.cli.facts:hardware",
     "models": "rackfit.cli.facts:models",

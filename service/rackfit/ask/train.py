@@ -1,0 +1,251 @@
+"""Can this model be trained on this hardware, how, and with how large a batch? One answer with every byte."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rackfit.ask.question import Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
+from rackfit.ask.train_shown import described
+from rackfit.catalog.context import Context
+from rackfit.catalog.read import rows_of
+from rackfit.errors import UnknownNameError, UsageError
+from rackfit.fit.training_search import ORDER, Host, least_aggressive, strategies
+from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
+from rackfit.memory.training.logits import LOSSES
+from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
+
+DEFAULT_LENGTH = 4096
+DEFAULT_RECIPE = "adam_mixed_16"
+JOBS = {
+    "sft": (1.0, 0.0, 1.0),
+    "dpo": (1.0, 1.0, 2.0),
+    "grpo": (1.0, 1.0, 1.0),
+    "ppo": (2.0, 2.0, 1.0),
+    "distill": (1.0, 0.0, 1.0),
+}
+"""Kind of job -> (models trained, frozen copies beside them, sequences per sample). PPO trains actor and critic beside
+a reference and a reward model; GRPO has no critic; DPO runs chosen and rejected answers together."""
+TP_TRIED = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainQuestion:
+    """What a user asks. None: not said, and the default is echoed in the answer."""
+
+    model: str | None = None
+    on: str | None = None
+    recipe: str | None = None
+    optimizer: str | None = None
+    zero: int | None = None
+    recompute: str | None = None
+    offload: str | None = None
+    tp: int | None = None
+    pp: int | None = None
+    cp: int | None = None
+    ep: int | None = None
+    rank: int | None = None
+    targets: str | None = None
+    sequence_length: int | None = None
+    micro_batch: int | None = None
+    framework: str | None = None
+    loss: str | None = None
+    job: str | None = None
+    teacher: str | None = None
+    rollout_share: float | None = None
+
+    def check(self) -> None:
+        """Refuse figures and words that mean nothing.
+
+        Raises:
+            UsageError: naming the first, its value and what was expected.
+        """
+        for name in ("tp", "pp", "cp", "ep", "rank", "sequence_length", "micro_batch"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= 2**30:
+                raise UsageError(f"{name} = {value}: expected a whole number from 1")
+        if self.zero is not None and self.zero not in (0, 1, 2, 3):
+            raise UsageError(f"zero = {self.zero}: expected a stage from 0 to 3")
+        if self.rollout_share is not None and not 0 <= self.rollout_share < 1:
+            raise UsageError(f"rollout_share = {self.rollout_share}: expected a share from 0, below 1")
+        words = {"recompute": RECOMPUTE, "job": tuple(JOBS), "framework": tuple(sorted(TABLE)), "loss": tuple(LOSSES)}
+        for name, known in words.items():
+            said = getattr(self, name)
+            if said is not None and said not in known:
+                raise UnknownNameError(name, said, list(known))
+        if self.offload is not None:
+            read_offload(self.offload)
+
+
+def read_offload(text: str) -> Offload:
+    """Return what `none`, `optimizer`, `params`, `activations` or a sum of them (`optimizer=nvme+params`) moves.
+
+    Raises:
+        UsageError: another word.
+    """
+    optimizer, parameters, activations = "none", "none", False
+    for word in text.casefold().replace(",", "+").split("+"):
+        name, _, tier = word.strip().partition("=")
+        tier = tier or "cpu"
+        if tier not in OFFLOAD_TIERS or name not in ("none", "optimizer", "params", "parameters", "activations", "all"):
+            raise UsageError(
+                f"offload = {word!r}: expected none, optimizer, params, activations, all, each with =cpu|nvme"
+            )
+        optimizer = tier if name in ("optimizer", "params", "parameters", "all") else optimizer
+        parameters = tier if name in ("params", "parameters", "all") else parameters
+        activations = activations or name in ("activations", "all")
+    return Offload(optimizer, parameters, activations)
+
+
+@dataclass(frozen=True)
+class TrainSetting:
+    """A question with its names resolved."""
+
+    question: TrainQuestion
+    context: Context
+    subject: Subject
+    machine: Machine
+    recipe: Recipe
+    adapter: Adapter | None
+    rules: Rules
+    host: Host
+    length: int
+    teacher: float
+    """Size of a frozen teacher, in models of the size trained."""
+    assumed: tuple[str, ...]
+
+
+def train_one(connection: sqlite3.Connection, question: TrainQuestion) -> dict[str, Any]:
+    """Answer for one model on one machine; a class of hardware is answered by its worst candidate.
+
+    Raises:
+        UsageError and its kinds: a name or figure that cannot be read.
+        UnsupportedError: hardware without the facts that an answer needs.
+    """
+    question.check()
+    if question.model is None or question.on is None:
+        raise UsageError("training needs a model and hardware (--on)")
+    context = read_context(connection)
+    subject = find_model(connection, question.model)
+    answers = [
+        _answer(_resolved(connection, question, context, subject, machine))
+        for machine in find_machines(connection, question.on)
+    ]
+    answer = min(answers, key=lambda one: ORDER.index(one["verdict"]))
+    if len(answers) > 1:
+        answer["assumptions"].append(f"{question.on!r} is a class: the candidate with the worst verdict is shown")
+        answer["candidates"] = [{"hardware": one["hardware"], "verdict": one["verdict"]} for one in answers]
+    return answer
+
+
+def _resolved(
+    connection: sqlite3.Connection, question: TrainQuestion, context: Context, subject: Subject, machine: Machine
+) -> TrainSetting:
+    assumed: list[str] = []
+    recipe = recipe_for(connection, subject.anatomy, question.recipe or DEFAULT_RECIPE, question.optimizer)
+    adapter = adapter_for(context, subject, recipe, question, assumed) if recipe.method in METHODS else None
+    limit = subject.max_context
+    length = question.sequence_length or min(DEFAULT_LENGTH, limit or DEFAULT_LENGTH)
+    if question.recipe is None:
+        assumed.append(f"recipe: {recipe.name}")
+    if question.sequence_length is None:
+        assumed.append(f"sequence length: {length} tokens")
+    elif limit and question.sequence_length > limit:
+        assumed.append(f"sequence length: {length} tokens are more than the model's own limit of {limit}")
+    if question.micro_batch is None:
+        assumed.append("micro-batch: 1 sequence per device")
+    rules = TABLE[question.framework] if question.framework else replace(TRANSFORMERS, spread=0.15)
+    if question.framework is None:
+        assumed.append("framework: eager PyTorch with fused attention, as Transformers runs it")
+    if machine.others:
+        assumed.append("unlike devices: the first kind is taken for all")
+    host = host_of(connection, machine)
+    machine = _beside_rollout(machine, question, assumed)
+    teacher = _teacher(connection, question, subject)
+    notes = (*assumed, *machine.notes)
+    return TrainSetting(question, context, subject, machine, recipe, adapter, rules, host, length, teacher, notes)
+
+
+def _beside_rollout(machine: Machine, question: TrainQuestion, assumed: list[str]) -> Machine:
+    """Return the machine without the share of each device that a colocated rollout engine keeps."""
+    share = question.rollout_share
+    if question.job in ("grpo", "ppo"):
+        kept = f"keeps {share:.0%} of each device" if share else "sleeps or runs elsewhere while weights are trained"
+        assumed.append(f"rollout engine: {kept}")
+    if not share:
+        return machine
+    return replace(
+        machine, device=replace(machine.device, memory_bytes=round(machine.device.memory_bytes * (1 - share)))
+    )
+
+
+def _teacher(connection: sqlite3.Connection, question: TrainQuestion, subject: Subject) -> float:
+    """Return the teacher's size in students; 0 without.
+
+    Raises:
+        UsageError: distillation without a teacher.
+    """
+    if question.teacher is None:
+        if question.job == "distill":
+            raise UsageError("distill needs a teacher model (--teacher)")
+        return 0.0
+    teacher = find_model(connection, question.teacher).anatomy.model.params_total
+    return teacher / subject.anatomy.model.params_total
+
+
+def host_of(connection: sqlite3.Connection, machine: Machine) -> Host:
+    """Return memory and NVMe of one node: the system record's, else unknown."""
+    ranks = max(1, machine.count // max(machine.nodes, 1))
+    if machine.device.unified:
+        return Host(0.0, None, ranks)
+    system = machine.shown.split(" x ")[-1]
+    rows = rows_of(connection, "select host_ram_gb, nvme_tb from systems where system_id = ?", system)
+    if not rows:
+        return Host(None, None, ranks)
+    ram, nvme = rows[0]["host_ram_gb"], rows[0]["nvme_tb"]
+    return Host(None if ram is None else ram * 1e9, None if nvme is None else nvme * 1e12, ranks)
+
+
+def base_job(setting: TrainSetting, tp: int) -> Job:
+    """Return the job before a strategy is chosen: degrees that are given kept, all other devices data-parallel."""
+    question, machine = setting.question, setting.machine
+    pp, cp, ep = question.pp or 1, question.cp or 1, question.ep or 1
+    claimed = tp * pp * cp
+    if machine.count % claimed:
+        raise UsageError(f"TP {tp} x PP {pp} x CP {cp} = {claimed} does not divide {machine.count} devices")
+    trained, frozen, factor = JOBS[question.job or "sft"]
+    rules = setting.rules
+    if setting.adapter is not None and question.job in ("dpo", "grpo"):
+        frozen = 0.0  # the base without its adapters is the reference
+    parallel = Parallel(machine.count // claimed, tp, pp, cp, ep, question.zero or 0)
+    offload = read_offload(question.offload) if question.offload else Offload()
+    return Job(
+        setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
+        question.recompute or "none", offload=offload, adapter=setting.adapter, loss=question.loss,
+        head_tokens_factor=factor, extra_models=frozen + setting.teacher,
+        trained_models=trained,
+    )  # fmt: skip
+
+
+def _answer(setting: TrainSetting) -> dict[str, Any]:
+    question = setting.question
+    fixed = frozenset(name for name in ("zero", "recompute", "offload") if getattr(question, name) is not None)
+    degrees = (question.tp,) if question.tp else TP_TRIED
+    best, judged = None, []
+    for tp in degrees:
+        crosses = tp > 1 and tp > setting.machine.per_domain
+        if question.tp is None and (crosses or setting.machine.count % (tp * (question.pp or 1) * (question.cp or 1))):
+            continue
+        found, tried = least_aggressive(strategies(base_job(setting, tp), fixed), setting.machine.device, setting.host)
+        judged += tried
+        if best is None or ORDER.index(found.verdict) > ORDER.index(best.verdict):
+            best = found
+        if best.verdict == "fits" and tp == 1:
+            break
+    if best is None:
+        raise UsageError(
+            f"PP {question.pp or 1} x CP {question.cp or 1} does not divide {setting.machine.count} devices"
+        )
+    return described(setting, best, judged)

@@ -1,0 +1,127 @@
+"""`rackfit train`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rackfit.cli.options import Tokens, catalog_option, json_option, opened
+from rackfit.cli.showing import gib, show_json, show_pairs, show_table
+
+ONE_OR_MORE = click.IntRange(min=1)
+
+
+@click.command(short_help="Can a model be trained, how, and with how large a batch")
+@click.argument("model")
+@click.option(
+    "--on", required=True, metavar="HARDWARE", help='Device, system or expression, such as "8x h100-sxm5-80gb"'
+)
+@click.option("--recipe", help="full, bf16, 8bit, lora, qlora, dora, fp32, muon, ... or a recipe's id  [default: full]")
+@click.option("--optimizer", help="adamw, adamw_8bit, paged_adamw_8bit, lion, muon, adafactor, sgd, ...")
+@click.option("--zero", type=click.IntRange(0, 3), help="ZeRO / FSDP stage  [default: the lowest that fits]")
+@click.option("--recompute", help="none, selective, selective_op or full  [default: the least that fits]")
+@click.option("--offload", help="none, optimizer, params, activations, all; =nvme for NVMe  [default: least]")
+@click.option("--tp", type=ONE_OR_MORE, help="Tensor parallel degree")
+@click.option("--pp", type=ONE_OR_MORE, help="Pipeline stages")
+@click.option("--cp", type=ONE_OR_MORE, help="Context parallel degree: devices that share one sequence")
+@click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree")
+@click.option("--rank", type=ONE_OR_MORE, help="Rank of the adapters  [default: 16]")
+@click.option("--targets", help="Adapted matrices, such as q+v, attn+mlp, all  [default: all]")
+@click.option("--sequence-length", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 4096]")
+@click.option("--micro-batch", type=ONE_OR_MORE, help="Sequences per device at a time  [default: 1]")
+@click.option("--framework", help="transformers, deepspeed, torchtitan, torchtune, megatron, unsloth, ...")
+@click.option("--loss", help="full, chunked, fused_linear, cut, ...  [default: the framework's]")
+@click.option("--job", help="sft, dpo, grpo, ppo or distill  [default: sft]")
+@click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")
+@click.option("--rollout-share", type=click.FloatRange(0, 1, max_open=True), help="Share kept by a rollout engine")
+@json_option
+@catalog_option
+def train(model: str, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+    """Say whether MODEL can be trained on HARDWARE, by which strategy, with the bytes behind it.
+
+    Without --zero, --recompute and --offload: the least aggressive strategy that fits.
+
+    \b
+    rackfit train Llama-3.1-8B --on "8x h100-sxm5-80gb"
+    rackfit train Qwen3-32B --on rtx-4090 --recipe qlora --rank 32 --sequence-length 8k
+    rackfit train Llama-3.1-70B --on dgx-h100 --recipe 8bit --json
+    """
+    from rackfit.ask.train import TrainQuestion, train_one
+
+    with opened(catalog) as connection:
+        answer = train_one(connection, TrainQuestion(model=model, **asked))
+    show_json(answer) if as_json else _show(answer)
+
+
+def _show(answer: Mapping[str, Any]) -> None:
+    """Show the verdict first, then the strategy, the bytes and what else would do."""
+    click.echo(f"{answer['verdict'].upper().replace('_', ' ')}: {answer['reason']}", color=False)
+    names = ("model", "hardware", "recipe_name", "job", "framework", "trained_params", "sequence_length", "micro_batch")
+    show_pairs([(name.replace("_", " "), answer.get(name)) for name in names])
+    strategy = answer["strategy"]
+    degrees = " ".join(f"{name}={strategy[name]}" for name in ("dp", "tp", "pp", "cp", "ep"))
+    show_pairs(
+        [
+            ("strategy", f"ZeRO {strategy['zero']}, recompute {strategy['recompute']}, {degrees}"),
+            ("offload", _offload(strategy)),
+            ("limit", answer.get("limit")),
+            ("largest micro-batch", answer["max_micro_batch"]),
+            ("longest sequence", answer["max_sequence_length"]),
+            ("fewest devices", answer["smallest_count"]),
+        ]
+    )
+    _show_bytes(answer)
+    for title, lines in (("other strategies", None), ("assumed", answer["assumptions"])):
+        if lines is None:
+            click.echo(f"\n{title}", color=False)
+            show_table(answer["alternatives"], _ALTERNATIVES)
+        elif lines:
+            click.echo(f"\n{title}", color=False)
+            for line in lines:
+                click.echo(f"- {line}", color=False)
+
+
+_ALTERNATIVES = {
+    "zero": "ZeRO",
+    "recompute": "recompute",
+    "offload_optimizer": "optimizer to",
+    "offload_parameters": "params to",
+    "tp": "TP",
+    "loss": "loss",
+    "verdict": "verdict",
+    "driver_bytes": "needed",
+    "margin_bytes": "left",
+}
+
+
+def _offload(strategy: Mapping[str, Any]) -> str | None:
+    moved = [name for name in ("optimizer", "parameters") if strategy[f"offload_{name}"] != "none"]
+    moved += ["activations"] if strategy["offload_activations"] else []
+    return " + ".join(moved) or None
+
+
+def _show_bytes(answer: Mapping[str, Any]) -> None:
+    """Show the components on a device, and what the host and the disk hold."""
+    device, host = answer.get("per_device"), answer.get("per_host")
+    if not device or not host:
+        return
+    click.echo("\nGiB per device", color=False)
+    totals = ("allocated", "reserved", "driver", "usable")
+    last = {f"{name}_bytes" for name in (*totals, "low", "high", "margin")}
+    for name, value in device.items():
+        if name.endswith("_bytes") and name not in last:
+            click.echo(f"  {name.removesuffix('_bytes').replace('_', ' '):<24}{gib(value):>10}", color=False)
+    click.echo(f"  at its peak ({device['peak_moment']}):", color=False)
+    for name in totals:
+        click.echo(f"  {name:<24}{gib(device[f'{name}_bytes']):>10}", color=False)
+    click.echo("", color=False)
+    show_pairs(
+        [
+            ("host RAM", host["ram_bytes"] and f"{gib(host['ram_bytes'])} GiB"),
+            ("NVMe", host["nvme_bytes"] and f"{gib(host['nvme_bytes'])} GiB"),
+            ("checkpoint to resume", f"{gib(answer['checkpoint']['resume_bytes'])} GiB"),
+        ]
+    )

@@ -1,0 +1,166 @@
+"""Search over training strategies: the least aggressive one that fits, the largest batch, the longest sequence.
+
+Aggressiveness grows with what is paid: first data-parallel sharding (more communication from stage 3 on), then
+recompute (a third more arithmetic), then offload (the host's link).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from rackfit.fit.training import Footprint, footprint, refusal, verdict
+from rackfit.memory.domain import Device
+from rackfit.memory.training.domain import Job, Offload
+from rackfit.memory.training.offload import BUFFER_FACTOR
+
+ORDER = ("cannot_run", "no", "tight", "fits")
+MOST_TOKENS = 2**26
+MOST_SEQUENCES = 4096
+LENGTH_STEP = 256
+HOST_SHARE = 0.9
+"""Share of a host's memory that a job may use; the rest is the system's and the data loader's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What one machine offers beside its devices. None: not on record."""
+
+    ram_bytes: float | None
+    nvme_bytes: float | None
+    ranks: int
+    """Devices of the job on one machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One strategy with its bytes and verdict."""
+
+    job: Job
+    found: Footprint | None
+    verdict: str
+    reason: str | None = None
+
+
+def host_need(job: Job, found: Footprint, host: Host) -> tuple[float, float]:
+    """Return bytes of RAM and of NVMe on one machine: the shards of its ranks, buffers, and moved activations."""
+    total = found.host_bytes * host.ranks
+    activations = _offloaded_activations(job, found) * host.ranks
+    if job.offload.optimizer != "nvme":
+        return total + activations, 0.0
+    return 0.1 * total + activations, total / BUFFER_FACTOR
+
+
+def _offloaded_activations(job: Job, found: Footprint) -> float:
+    if not job.offload.activations:
+        return 0.0
+    plain = footprint(replace(job, offload=replace(job.offload, activations=False)))
+    return max(plain.components["activations"] - found.components["activations"], 0.0)
+
+
+def judge(job: Job, device: Device, host: Host) -> Answer:
+    """Return one strategy's bytes and verdict, devices and host together."""
+    reason = refusal(job)
+    if reason:
+        return Answer(job, None, "cannot_run", reason)
+    found = footprint(job)
+    said = verdict(found, device)
+    ram, nvme = host_need(job, found, host)
+    if host.ram_bytes is not None and ram > HOST_SHARE * host.ram_bytes:
+        return Answer(job, found, "no", f"{ram / 2**30:.0f} GiB of host memory against {host.ram_bytes / 2**30:.0f}")
+    if host.nvme_bytes is not None and nvme > host.nvme_bytes:
+        return Answer(job, found, "no", f"{nvme / 1e9:.0f} GB of NVMe against {host.nvme_bytes / 1e9:.0f}")
+    return Answer(job, found, said)
+
+
+def strategies(job: Job, fixed: frozenset[str]) -> Iterator[Job]:
+    """Yield the job under every strategy that keeps what the user fixed, least aggressive first.
+
+    `fixed` names of zero, recompute, offload. Without data-parallel ranks sharding changes nothing and is left out,
+    but offload of parameters needs stage 3.
+    """
+    ranks = job.parallel.state_shards
+    stages: tuple[int, ...] = (job.parallel.zero,) if "zero" in fixed else (0, 1, 2, 3) if ranks > 1 else (0,)
+    modes = (job.recompute,) if "recompute" in fixed else ("none", "full")
+    offloads = [job.offload] if "offload" in fixed else [Offload(), Offload("cpu"), Offload("cpu", "cpu", True)]
+    for offload in offloads:
+        for mode in modes:
+            allowed = stages
+            if "zero" not in fixed and offload.parameters != "none":
+                allowed = (3,)
+            elif "zero" not in fixed and offload.optimizer != "none" and ranks > 1:
+                allowed = (2, 3)
+            for stage in allowed:
+                yield replace(job, recompute=mode, offload=offload, parallel=replace(job.parallel, zero=stage))
+
+
+def least_aggressive(jobs: Iterator[Job], device: Device, host: Host) -> tuple[Answer, list[Answer]]:
+    """Return the first strategy with the best verdict, and all that were judged."""
+    judged: list[Answer] = []
+    for job in jobs:
+        answer = judge(job, device, host)
+        judged.append(answer)
+        if answer.verdict == "fits":
+            break
+    best = max(judged, key=_rank)
+    return best, judged
+
+
+def _rank(answer: Answer) -> tuple[int, float]:
+    """Order answers: by verdict, and among those that do not fit by the fewest bytes."""
+    level = ORDER.index(answer.verdict)
+    if level >= 2:
+        return level, 0.0
+    return level, -answer.found.driver if answer.found is not None else float("-inf")
+
+
+def runs(answer: Answer) -> bool:
+    """Return whether a strategy fits, with or without room to spare."""
+    return answer.verdict in ("fits", "tight")
+
+
+def _largest(fits: Callable[[int], bool], most: int) -> int:
+    """Return the largest number from 1 to `most` that fits, 0 where 1 does not; what fits at n fits below n."""
+    if not fits(1):
+        return 0
+    low, high = 1, 2
+    while high <= most and fits(high):
+        low, high = high, high * 2
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def max_micro_batch(job: Job, device: Device, host: Host) -> int:
+    """Return the largest micro-batch at the job's sequence length; 0 where not even one sequence fits."""
+    return _largest(lambda count: runs(judge(replace(job, micro_batch=count), device, host)), MOST_SEQUENCES)
+
+
+def max_sequence_length(job: Job, device: Device, host: Host) -> int:
+    """Return the longest sequence at micro-batch 1, in steps of 256 tokens that context parallelism divides."""
+    step = LENGTH_STEP * job.parallel.cp
+
+    def holds(steps: int) -> bool:
+        return runs(judge(replace(job, micro_batch=1, sequence_length=steps * step), device, host))
+
+    return _largest(holds, MOST_TOKENS // step) * step
+
+
+def smallest_count(job: Job, device: Device, most: int = 1024) -> int | None:
+    """Return the fewest data-parallel devices on which the job fits at stage 3; None up to `most`.
+
+    The host is left out of this: more machines bring more memory.
+    """
+    unknown = Host(None, None, 1)
+    whole = job.parallel.tp * job.parallel.pp * job.parallel.cp
+
+    def holds(ranks: int) -> bool:
+        parallel = replace(job.parallel, dp=ranks, zero=3 if ranks > 1 else job.parallel.zero, ep=1)
+        return runs(judge(replace(job, parallel=parallel), device, unknown))
+
+    for ranks in range(1, most // whole + 1):
+        if holds(ranks):
+            return ranks * whole
+    return None
