@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rackfit.ask.lists import what_runs as what_runs
     from rackfit.ask.lists import where_it_runs as where_it_runs
     from rackfit.ask.question import FitQuestion as FitQuestion
+    from rackfit.ask.together import fit_together as fit_together
     from rackfit.assemble import build as build
     from rackfit.catalog.connect import open_catalog as open_catalog
     from rackfit.catalog.resolve import resolve as resolve
@@ -37,6 +38,7 @@ _HOMES = {
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
     "fit_one": "rackfit.ask.fit",
+    "fit_together": "rackfit.ask.together",
     "hardware": "rackfit.ask.facts",
     "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
@@ -56,6 +58,7 @@ __all__ = [
     "default_catalog",
     "estimate_vram",
     "fit_one",
+    "fit_together",
     "hardware",
     "models",
     "open_catalog",

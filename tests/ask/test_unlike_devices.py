@@ -76,6 +76,13 @@ def test_never_a_pooled_sum(connection: sqlite3.Connection) -> None:
     assert "TP 2 over the host's bus" in answer["warnings"][0]
 
 
+def test_stated_memory_holds_for_every_card(connection: sqlite3.Connection) -> None:
+    """Usable memory that the user states is taken as it is on every card."""
+    answer = ask(connection, "qwen3-8b", "1x rtx-3090 + 1x rtx-3070", split=(24, 12), usable_gib=7.0)
+
+    assert [one["device_bytes"] for one in answer["placement"]] == [7 * GIB, 7 * GIB]
+
+
 @pytest.mark.parametrize(
     ("on", "said", "reason"),
     [

@@ -15,6 +15,7 @@ from rackfit.errors import UsageError
 from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import VERDICTS, Added, Cell, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
+from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
 from rackfit.memory.layouts import candidates, refusal
 
@@ -151,7 +152,9 @@ def _mixed(setting: Setting) -> dict[str, Any]:
         if question.tp != setting.devices:
             return refused(setting, f"TP {question.tp} over {setting.devices} unlike devices: all of them, or PP")
         shares = "equal"
-    wish = Wish(shares, question.split, lambda layout: added_for(setting, layout))
+    stated = question.usable_gib or machine.usable_gib
+    usable = stated * GIB if stated is not None else None
+    wish = Wish(shares, question.split, lambda layout: added_for(setting, layout), usable)
     cell, reason, placed = evaluate_mixed(
         setting.subject.anatomy, setting.precision, setting.budget, devices, setting.asked, wish
     )  # fmt: skip

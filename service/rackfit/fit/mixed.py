@@ -19,6 +19,7 @@ from rackfit.memory.layouts import refusal
 from rackfit.memory.weights import layer_bytes, outer_bytes
 
 SINGLE = Layout()
+STATED = "stated"
 
 
 def evaluate_mixed(
@@ -35,7 +36,7 @@ def evaluate_mixed(
     by the memory of each device. An engine that splits tensors runs on devices of one maker only.
     """
     wish = wish or Wish()
-    flat = [device for device, count in devices for _ in range(count)]
+    flat = [_seen(device, wish.usable) for device, count in devices for _ in range(count)]
     makers = sorted({device.vendor for device in flat})
     if budget.parallelism == "tensor" and len(makers) > 1:
         return None, f"{budget.runtime_id} does not run over devices of {' and '.join(makers)} together", []
@@ -63,6 +64,20 @@ def _miscount(counts: tuple[int, ...], devices: int, layers: int) -> str | None:
     return None
 
 
+def _seen(device: Device, usable: float | None) -> Device:
+    """Return a device with the memory that the user states: shown as it is, without a driver's losses."""
+    if usable is None:
+        return device
+    return replace(device, memory_bytes=round(usable), memory_rule=STATED, memory_spread=0.0)
+
+
+def _total(device: Device) -> float:
+    """Return the bytes that the engine sees on a device."""
+    if device.memory_rule == STATED:
+        return float(device.memory_bytes)
+    return float(engine_total(device.memory_bytes, device.vendor, device.unified))
+
+
 def _nothing(layout: Layout) -> Added | None:
     return None
 
@@ -75,12 +90,23 @@ class Wish:
     """`equal` for tensor parallelism, `layers` for stages, None for what fits."""
     counts: tuple[int, ...] | None = None
     added: Callable[[Layout], Added | None] = _nothing
+    usable: float | None = None
+    """Bytes that the engine sees on every device, where the user states them."""
 
 
 def _by_tensors(split: Split, flat: list[Device]) -> tuple[Cell, str, list[dict[str, Any]]]:
     """Give every device an equal share; the device with the least room binds."""
     cells = [
-        evaluate(split.anatomy, split.precision, split.budget, split.layout, device, split.question, added=split.added)
+        evaluate(
+            split.anatomy,
+            split.precision,
+            split.budget,
+            split.layout,
+            device,
+            split.question,
+            _total(device),
+            added=split.added,
+        )
         for device in flat
     ]
     at = min(range(len(cells)), key=lambda number: float(cells[number].usable - cells[number].high))
@@ -102,7 +128,7 @@ def _row(device: Device, layers: int, cell: Cell, binds: bool) -> dict[str, Any]
         "runtime_bytes": round(float(cell.runtime)),
         "total_bytes": round(float(cell.total)),
         "usable_bytes": round(float(cell.usable)),
-        "device_bytes": round(float(engine_total(device.memory_bytes, device.vendor, device.unified))),
+        "device_bytes": round(_total(device)),
         "verdict": VERDICTS[int(cell.verdict)],
         "binds": binds,
     }
@@ -137,7 +163,7 @@ class Split:
 
         Logits exist on the last device alone, so only there they are sampled.
         """
-        total = float(engine_total(device.memory_bytes, device.vendor, device.unified))
+        total = _total(device)
         question = self.question
         budget = self.budget if last else replace(self.budget, sampler_bytes_per_logit=0.0)
         terms = engine_terms(self.anatomy, budget, self.layout, device, total, question.context, question.knobs)
