@@ -103,7 +103,7 @@ def test_experts_in_ram(connection: sqlite3.Connection) -> None:
 
 def test_layers_in_ram(connection: sqlite3.Connection) -> None:
     """`auto` keeps the most layers that fit; both tiers together hold the cache of all of them."""
-    said = {"precision": "q4_k_m", "context": 8192}
+    said = {"precision": "q4_k_m", "context": 8192, "host_ram_gib": 64.0}
     found = ask(connection, "llama-3.1-70b", "rtx-3090", gpu_layers="auto", **said)
     count = found["offload"]["gpu_layers"]
     more = ask(connection, "llama-3.1-70b", "rtx-3090", gpu_layers=count + 1, **said)
@@ -111,7 +111,15 @@ def test_layers_in_ram(connection: sqlite3.Connection) -> None:
     assert found["verdict"] == "fits"
     assert more["verdict"] != "fits"
     assert sum(tier["kv_bytes"] for tier in found["offload"]["tiers"]) == 327680 * 8192
-    assert any("--host-ram" in line for line in found["assumptions"])
+
+
+def test_unknown_ram(connection: sqlite3.Connection) -> None:
+    """Where the RAM of the host is not known, nothing fits for certain: the answer says what is needed."""
+    answer = ask(connection, "llama-3.1-70b", "rtx-3090", gpu_layers="auto", precision="q4_k_m")
+
+    assert (answer["verdict"], answer["limit"]) == ("tight", "host_ram")
+    assert "--host-ram" in answer["reason"]
+    assert answer["offload"]["host_verdict"] is None
 
 
 @pytest.mark.parametrize(("gib", "verdict"), [(8.0, "no"), (24.0, "fits")])
@@ -238,5 +246,5 @@ def test_offload_is_suggested(connection: sqlite3.Connection) -> None:
             connection, "qwen3-30b-a3b", "rtx-3060-12gb", precision=one["precision"], runtime="llama.cpp",
             gpu_layers=layers, cpu_experts=experts,
         )  # fmt: skip
-        assert again["verdict"] == one["verdict"] == "fits"
+        assert again["verdict"] == one["verdict"] == "tight"
         assert again["per_device"]["margin_bytes"] == one["margin_bytes"]

@@ -8,7 +8,7 @@ from rackfit.ask.describe import described, refused, whole
 from rackfit.ask.hosts import CPU
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
-from rackfit.fit.cell import NO, VERDICTS
+from rackfit.fit.cell import NO, TIGHT, VERDICTS
 from rackfit.fit.offload import Case, Host, Offloaded, evaluate_offload, fewest_experts, most_layers
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
@@ -68,7 +68,7 @@ def _choose(setting: Setting, case: Case) -> Offloaded:
 def _described(setting: Setting, case: Case, found: Offloaded, host: Host) -> dict[str, Any]:
     answer = described(setting, found.cell)
     own, ram = VERDICTS.index(answer["verdict"]), host.verdict(found.host_needed)
-    verdict = own if ram is None else min(own, ram)
+    verdict = min(own, TIGHT if ram is None else ram)
     moved = found.offload.gpu_layers < case.everything or found.offload.cpu_experts > 0
     answer["offloaded"] = moved
     answer["offload"] = _block(setting, case, found, host)
@@ -78,9 +78,6 @@ def _described(setting: Setting, case: Case, found: Offloaded, host: Host) -> di
     if verdict < own:
         answer["limit"] = "host_ram"
         answer["reason"] = _ram_reason(found, host)
-    if ram is None:
-        needed = found.host_needed / GIB
-        answer["assumptions"].append(f"RAM of the host is not known: {needed:.1f} GiB needed, say --host-ram")
     if any(found.tiers.layers_on_host):
         answer["assumptions"].append("longest context: as the devices allow, with the layers that lie on them")
     return answer
@@ -88,6 +85,10 @@ def _described(setting: Setting, case: Case, found: Offloaded, host: Host) -> di
 
 def _ram_reason(found: Offloaded, host: Host) -> str:
     needed, ram = found.host_needed / GIB, (host.ram_bytes or 0) / GIB
+    if host.ram_bytes is None:
+        return (
+            f"the devices hold their part, but the RAM of the host is not known: {needed:.2f} GiB needed (--host-ram)"
+        )
     if host.verdict(found.host_needed) == NO:
         return f"{needed:.2f} GiB needed in RAM against {ram:.2f} GiB: {needed - ram:.2f} GiB too much"
     return f"{needed:.2f} GiB needed in RAM against {ram:.2f} GiB: less than a tenth stays free"
