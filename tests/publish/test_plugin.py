@@ -105,11 +105,11 @@ def test_a_name_nobody_knows_is_one_clear_line_in_sql(get):
 
 
 def test_a_fit_page_shows_verdicts_links_and_sizes(get):
-    """On the view, ids lead to their rows and bytes read as GiB with the exact count behind."""
+    """On the view, ids lead to their pages or rows and bytes read as GiB with the exact count behind."""
     page = get("/catalog/inference_fits?model_id=qwen/qwen3-8b&verdict=fits&_sort_desc=margin_bytes")
     assert page.status_code == 200
     assert 'class="rf-verdict rf-fits"' in page.text
-    assert 'href="/catalog/models/qwen~2Fqwen3-8b"' in page.text
+    assert 'href="/model/qwen/qwen3-8b"' in page.text
     assert "&nbsp;GiB" in page.text and " bytes&#34;" not in page.text
 
 

@@ -167,6 +167,11 @@ def show(connection: sqlite3.Connection, name: str) -> Row:
     return _record(connection, found.kind, found.id, name)
 
 
+def record(connection: sqlite3.Connection, kind: str, key: str) -> Row:
+    """Return the record of a key of one kind, as `show` does."""
+    return _record(connection, kind, key, key)
+
+
 def _candidates(connection: sqlite3.Connection, found: Resolved) -> list[Row]:
     kind = KINDS[found.kind]
     marks = ", ".join("?" * len(found.ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from datasette.utils import tilde_encode
 from markupsafe import Markup
@@ -35,6 +35,9 @@ ID_TABLES = {
     "offer_id": "offers",
 }
 """Column -> table that it is a key of; on views and queries Datasette does not know."""
+
+PAGES = {"model_id": "/model/"}
+"""Column -> address in front of the key of a record that has a page of its own."""
 
 ANSWERS = {
     "model_id": ("where_a_model_fits", "model"),
@@ -96,6 +99,11 @@ def row_link(urls: Any, database: str, table: str, key: Any) -> str:
     return _row_address(str(urls.table(database, table)), table, str(key))
 
 
+def page_link(urls: Any, column: str, key: Any) -> str:
+    """Return the address of the page of a model, a device or a system."""
+    return f"{urls.path(PAGES[column])}{quote(str(key))}"
+
+
 def _row_address(address: str, table: str, key: str) -> str:
     if table == CONFIGURATIONS:
         return f"{address}?{query_string({'configuration_id__exact': key})}"
@@ -143,19 +151,29 @@ def _text(value: str, column: str, table: str | None, database: str, urls: Any) 
         return web_link(value)
     target = ID_TABLES.get(column)
     if target is not None and target == table:
-        return _answers_anchor(str(urls.database(database)), column, value)
+        own = page_link(urls, column, value) if column in PAGES else ""
+        return _answers_anchor(str(urls.database(database)), own, column, value)
+    if column in PAGES:
+        return _page_anchor(str(urls.path(PAGES[column])), value)
     if target is not None:
         return _row_anchor(str(urls.table(database, target)), target, value)
     return None
 
 
-def _answers_anchor(database: str, column: str, key: str) -> Markup | None:
-    """Return a key on its own table with a link to the fits of its record."""
+def _answers_anchor(database: str, own: str, column: str, key: str) -> Markup | None:
+    """Return a key on its own table with a link to its page, where it has one, and one to the fits of its record."""
     if column not in ANSWERS:
         return None
     page, parameter = ANSWERS[column]
+    name = Markup('<a href="{}">{}</a>').format(own, key) if own else key
     shown = '{} <a class="rf-answers" href="{}/{}?{}">fits</a>'
-    return Markup(shown).format(key, database, page, query_string({parameter: key}))
+    return Markup(shown).format(name, database, page, query_string({parameter: key}))
+
+
+@lru_cache(maxsize=8192)
+def _page_anchor(page: str, key: str) -> Markup:
+    """Return a link to the page of a record."""
+    return Markup('<a href="{}">{}</a>').format(page + quote(key), key)
 
 
 @lru_cache(maxsize=8192)

@@ -113,9 +113,7 @@ async def matrix(database: Any, urls: Any) -> dict[str, Any]:
             address = f"{table}?{render.query_string({'model_id': model_id, 'configuration_id': configuration_id})}"
             cells.append({"html": _cell(row), "href": address if row is not None else None})
         if any(cell["href"] for cell in cells):
-            rows.append(
-                {"name": name, "href": render.row_link(urls, database.name, "models", model_id), "cells": cells}
-            )
+            rows.append({"name": name, "href": render.page_link(urls, "model_id", model_id), "cells": cells})
     heads = [
         {"name": name, "href": render.row_link(urls, database.name, "configurations", key)} for key, name in columns
     ]

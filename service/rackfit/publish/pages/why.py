@@ -115,7 +115,7 @@ def _context(
             "verdict": render.verdict(found["verdict"]),
             "bar": bar(found),
             "size": render.size,
-            "model_href": render.row_link(urls, database, "models", found["model"]),
+            "model_href": render.page_link(urls, "model_id", found["model"]),
             "accelerator_href": render.row_link(urls, database, "accelerators", found["accelerator"]),
             "precision_href": render.row_link(urls, database, "precisions", found["precision"]),
             "json_href": f"{urls.path('/why.json')}?{render.query_string(form.asked)}",

@@ -8,7 +8,7 @@ from datasette import hookimpl
 
 from rackfit.publish import named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
-from rackfit.publish.pages import accuracy, home, measurement, status, why
+from rackfit.publish.pages import accuracy, home, measurement, model, status, why
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -53,7 +53,7 @@ def render_cell(value: Any, column: str, table: str | None, database: str, datas
 @hookimpl
 def extra_css_urls() -> list[str]:
     """Add the style of verdicts, pages and the dark scheme."""
-    return ["/-/static-plugins/rackfit/rackfit.css"]
+    return ["/-/static-plugins/rackfit/rackfit.css", "/-/static-plugins/rackfit/pages.css"]
 
 
 @hookimpl
@@ -75,6 +75,7 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/why(?P<format>\.json)?$", why.page),
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
         (r"^/accuracy/(?P<case_id>[^/]+?)(?P<format>\.json)?$", measurement.page),
+        (r"^/model/(?P<name>.+?)(?P<format>\.json)?$", model.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
     ]
