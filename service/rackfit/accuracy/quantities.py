@@ -26,6 +26,7 @@ from rackfit.accuracy.process_figures import (
     weights_and_non_torch,
 )
 from rackfit.accuracy.setting import CaseSetting
+from rackfit.accuracy.speed import decode_speed
 from rackfit.accuracy.weight_figures import file_size, weights_per_device, weights_total
 from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import NO
@@ -94,6 +95,7 @@ QUANTITIES: dict[str, Estimator] = {
     "usable_total_gib": in_unit(engine_visible, GIB),
     "metal_recommended_max_mib": in_unit(metal_limit, MIB),
     "metal_recommended_max_mb": in_unit(metal_limit, MB),
+    "tokens_per_s": decode_speed,
     "fits": fits,
 }
 TRAINING = frozenset(
@@ -103,4 +105,5 @@ TRAINING = frozenset(
         "ratio_5as_over_h", "max_trainable_params_measured",
     }
 )  # fmt: skip
-SPEED = frozenset({"tokens_per_s", "train_tflops_per_gpu"})
+SPEED = frozenset({"train_tflops_per_gpu"})
+"""Quantities of training speed, which is refused until training time is estimated."""

@@ -110,11 +110,11 @@ def _estimate_training(
 
 
 def _out_of_scope(case: Case) -> str | None:
-    """Return why a case is not of a kind that is estimated: speed is refused as such."""
+    """Return why a case is not of a kind that is estimated: the speed of training is refused as such."""
     if is_training(case):
         return None
-    if case.quantity in SPEED or case.kind in ("K7", "K8"):
-        return "speed is not estimated"
+    if case.kind == "K8" or case.quantity in SPEED:
+        return "training speed is not estimated"
     if case.quantity not in QUANTITIES:
         return f"quantity {case.quantity!r} is not known"
     return case.problem

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from rackfit.records.accelerators import Accelerator
 from rackfit.records.budgets import Budget
 from rackfit.records.classes import AcceleratorClass
+from rackfit.records.efficiencies import Efficiency
 from rackfit.records.interconnects import Interconnect
 from rackfit.records.measurements import Measurement
 from rackfit.records.mfu import MfuRun
@@ -56,6 +57,7 @@ RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("precisions", "precisions", Precision),
     RecordKind("runtimes", "runtimes", Runtime),
     RecordKind("runtime_budgets", "budgets", Budget),
+    RecordKind("efficiencies", "efficiencies", Efficiency),
     RecordKind("recipes", "recipes", Recipe),
     RecordKind("workloads", "workloads", Workload),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from rackfit.records.load import Library
 
-SUBJECTS = ("sources", "precisions", "budgets", "hardware", "offers", "models", "measurements")
+SUBJECTS = ("sources", "precisions", "budgets", "hardware", "offers", "models", "measurements", "speed")
 """Modules of this package, in the order in which their rows are loaded."""
 
 Row = tuple[str, dict[str, Any]]

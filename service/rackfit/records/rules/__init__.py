@@ -12,6 +12,7 @@ from rackfit.errors import Problem
 from rackfit.records.rules import (
     aliases_unique,
     checkpoint_names,
+    efficiency_devices,
     hardware_figures,
     hardware_refs,
     known_sources,
@@ -38,6 +39,7 @@ RULES = (
     prices,
     measurements,
     model_formats,
+    efficiency_devices,
 )
 
 
