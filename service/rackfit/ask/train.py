@@ -16,6 +16,7 @@ from rackfit.fit.training_search import ORDER, Host, least_aggressive, strategie
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
+from rackfit.memory.training.sharding import explained
 
 DEFAULT_LENGTH = 4096
 DEFAULT_RECIPE = "adam_mixed_16"
@@ -208,6 +209,21 @@ def host_of(connection: sqlite3.Connection, machine: Machine) -> Host:
     return Host(None if ram is None else ram * 1e9, None if nvme is None else nvme * 1e12, ranks)
 
 
+def zero_table(
+    connection: sqlite3.Connection, model: str, devices: int, recipe: str = DEFAULT_RECIPE
+) -> list[dict[str, Any]]:
+    """Return the table of ZeRO stages for a model over so many devices: what is divided, bytes, communication.
+
+    Raises:
+        UsageError and its kinds: a name that cannot be read, or a count below 1.
+    """
+    if not 1 <= devices <= 2**20:
+        raise UsageError(f"devices = {devices}: expected a whole number from 1")
+    anatomy = find_model(connection, model).anatomy
+    state = recipe_for(connection, anatomy, recipe, None).state
+    return explained(anatomy.model.params_total, state, devices)
+
+
 def base_job(setting: TrainSetting, tp: int) -> Job:
     """Return the job before a strategy is chosen: degrees that are given kept, all other devices data-parallel."""
     question, machine = setting.question, setting.machine
@@ -242,7 +258,7 @@ def _answer(setting: TrainSetting) -> dict[str, Any]:
         judged += tried
         if best is None or ORDER.index(found.verdict) > ORDER.index(best.verdict):
             best = found
-        if best.verdict == "fits" and tp == 1:
+        if best.verdict in ("fits", "tight"):
             break
     if best is None:
         raise UsageError(

@@ -19,7 +19,7 @@ from rackfit.fit.training_search import (
 from rackfit.memory.training.domain import Job
 from rackfit.memory.training.lora import trained_params
 from rackfit.memory.training.offload import load_bytes
-from rackfit.memory.training.sharding import COMMUNICATION, PARTITIONED, bytes_per_parameter
+from rackfit.memory.training.sharding import COMMUNICATION, PARTITIONED, bytes_per_parameter, explained
 
 if TYPE_CHECKING:
     from rackfit.ask.train import TrainSetting
@@ -30,6 +30,7 @@ MOST_ALTERNATIVES = 6
 
 def described(setting: TrainSetting, best: Answer, judged: Sequence[Answer]) -> dict[str, Any]:
     """Return the answer for one machine."""
+    params, shards = setting.subject.anatomy.model.params_total, best.job.parallel.state_shards
     answer = {
         **_head(setting, best.job),
         "verdict": best.verdict,
@@ -42,6 +43,7 @@ def described(setting: TrainSetting, best: Answer, judged: Sequence[Answer]) -> 
         "max_micro_batch": None,
         "max_sequence_length": None,
         "smallest_count": None,
+        "stages": explained(params, setting.recipe.state, shards) if best.job.adapter is None else [],
         "alternatives": alternatives(setting, best, judged),
         "assumptions": list(setting.assumed),
     }

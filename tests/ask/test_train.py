@@ -1,0 +1,192 @@
+"""One question about training: verdicts known from measurements, the search, defaults, refusals."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from rackfit.ask.train import TrainQuestion, read_offload, train_one, zero_table
+from rackfit.errors import UnknownNameError, UsageError
+
+GIB = 2**30
+
+
+def ask(connection: sqlite3.Connection, model: str, on: str, **asked: Any) -> dict[str, Any]:
+    """Return the answer to a question."""
+    return train_one(connection, TrainQuestion(model=model, on=on, **asked))
+
+
+def test_a_7b_model_does_not_train_on_one_card_by_states_alone(connection: sqlite3.Connection) -> None:
+    """7B x 16 bytes = 112 GB: no 80 GB card holds the states without offload (the chapter on training)."""
+    answer = ask(connection, "Llama-2-7b-hf", "h100-sxm5-80gb", offload="none")
+
+    assert answer["verdict"] == "no"
+    assert answer["smallest_count"] >= 2
+    assert answer["bytes_per_trained_parameter"]["total"] == 16
+
+
+def test_a_70b_model_needs_fourteen_cards_and_more(connection: sqlite3.Connection) -> None:
+    """1.12 TB of states make 14 cards of 80 GB the least (the chapter on training); activations come on top."""
+    answer = ask(connection, "Llama-3.1-70B", "8x h100-sxm5-80gb", offload="none")
+
+    assert answer["verdict"] == "no"
+    assert 14 <= answer["smallest_count"] <= 24
+
+
+def test_full_fine_tuning_of_70b_on_one_node_with_a_paged_optimizer(connection: sqlite3.Connection) -> None:
+    """bf16 weights and gradients sharded, optimizer paged: about 51 GB per card measured (torchtune issue 987)."""
+    answer = ask(
+        connection, "Llama-2-70b-hf", "8x a100-sxm4-80gb", recipe="bf16", optimizer="paged_adamw_32bit", zero=3,
+        recompute="full", offload="none", framework="torchtune", sequence_length=2048,
+    )  # fmt: skip
+
+    assert answer["verdict"] in ("fits", "tight")
+    assert answer["per_device"]["reserved_bytes"] == pytest.approx(51e9, rel=0.2)
+
+
+def test_8b_on_eight_24gb_cards(connection: sqlite3.Connection) -> None:
+    """ZeRO-3 at 1024 tokens ran out of memory; with offload 13 GB per card were measured (LlamaFactory issue 5977)."""
+    asked: dict[str, Any] = {
+        "recipe": "full", "zero": 3, "recompute": "full", "framework": "deepspeed", "sequence_length": 1024,
+    }  # fmt: skip
+    without = ask(connection, "Meta-Llama-3-8B", "8x rtx-3090", offload="none", **asked)
+    moved = ask(connection, "Meta-Llama-3-8B", "8x rtx-3090", offload="optimizer", **asked)
+
+    assert without["verdict"] == "no"
+    assert moved["verdict"] == "fits"
+    assert moved["per_device"]["driver_bytes"] == pytest.approx(13e9, rel=0.25)
+    assert moved["per_host"]["ram_bytes"] > 8.03e9 * 12
+
+
+def test_qlora_of_8b_on_one_consumer_card(connection: sqlite3.Connection) -> None:
+    """An 8B model trains in 4 bits on 24 GB; its base is smaller than in 16 bits, its adapters the same."""
+    four = ask(connection, "Llama-3.1-8B", "rtx-4090", recipe="qlora", sequence_length=2048)
+    sixteen = ask(connection, "Llama-3.1-8B", "h100-sxm5-80gb", recipe="lora", sequence_length=2048)
+
+    assert four["verdict"] in ("fits", "tight")
+    assert four["trained_params"] == sixteen["trained_params"]
+    assert four["per_device"]["frozen_bytes"] < sixteen["per_device"]["frozen_bytes"]
+
+
+def test_three_figures_are_told_apart(connection: sqlite3.Connection) -> None:
+    """Allocated, reserved and driver-seen memory grow in this order, and the verdict is about the last."""
+    device = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb")["per_device"]
+
+    assert device["allocated_bytes"] < device["reserved_bytes"] < device["driver_bytes"] < device["high_bytes"]
+    assert device["margin_bytes"] == device["usable_bytes"] - device["driver_bytes"]
+
+
+def test_the_least_aggressive_strategy_is_found(connection: sqlite3.Connection) -> None:
+    """What is not given is chosen: no recompute or offload while sharding is enough, more where it is not."""
+    easy = ask(connection, "Llama-3.2-1B", "8x h100-sxm5-80gb", sequence_length=2048)["strategy"]
+    hard = ask(connection, "Llama-3.1-70B", "8x h100-sxm5-80gb")["strategy"]
+
+    assert (easy["zero"], easy["recompute"], easy["offload_optimizer"]) == (0, "none", "none")
+    assert hard["offload_optimizer"] == "cpu"
+
+
+def test_largest_batch_and_longest_sequence_are_edges(connection: sqlite3.Connection) -> None:
+    """The largest micro-batch fits and one more does not."""
+    asked = {"recipe": "lora", "recompute": "full", "offload": "none", "sequence_length": 2048}
+    most = ask(connection, "Qwen3-8B", "h100-sxm5-80gb", **asked)["max_micro_batch"]
+    at_edge = ask(connection, "Qwen3-8B", "h100-sxm5-80gb", micro_batch=most, **asked)
+    beyond = ask(connection, "Qwen3-8B", "h100-sxm5-80gb", micro_batch=most + 1, **asked)
+
+    assert at_edge["verdict"] in ("fits", "tight")
+    assert beyond["verdict"] == "no"
+
+
+def test_context_parallelism_lengthens_sequences_and_sharding_does_not(connection: sqlite3.Connection) -> None:
+    """Sharding states frees a little; dividing the sequence over four ranks lengthens it far more."""
+    asked = {"recompute": "full", "offload": "none", "zero": 3}
+    sharded = ask(connection, "Llama-3.1-8B", "8x h100-sxm5-80gb", **asked)
+    divided = ask(connection, "Llama-3.1-8B", "8x h100-sxm5-80gb", cp=4, **asked)
+
+    assert divided["max_sequence_length"] > 3 * sharded["max_sequence_length"]
+
+
+def test_reinforcement_learning_holds_several_models(connection: sqlite3.Connection) -> None:
+    """PPO trains actor and critic beside reference and reward model: more than supervised training alone."""
+    asked = {"zero": 3, "recompute": "full", "offload": "none"}
+    alone = ask(connection, "Qwen2.5-7B", "8x h100-sxm5-80gb", **asked)["per_device"]
+    four = ask(connection, "Qwen2.5-7B", "8x h100-sxm5-80gb", job="ppo", **asked)["per_device"]
+
+    assert four["optimizer_bytes"] == pytest.approx(2 * alone["optimizer_bytes"], rel=1e-6)
+    assert four["extra_models_bytes"] > 0
+
+
+def test_a_rollout_engine_takes_its_share(connection: sqlite3.Connection) -> None:
+    """A colocated engine's share is not there for training."""
+    whole = ask(connection, "Qwen2.5-7B", "8x h100-sxm5-80gb", job="grpo")["per_device"]["usable_bytes"]
+    shared = ask(connection, "Qwen2.5-7B", "8x h100-sxm5-80gb", job="grpo", rollout_share=0.4)["per_device"]
+
+    assert shared["usable_bytes"] == pytest.approx(0.6 * whole, rel=0.01)
+
+
+def test_a_teacher_lies_beside_its_student(connection: sqlite3.Connection) -> None:
+    """Distillation holds the frozen teacher; without one it is no question."""
+    answer = ask(connection, "Llama-3.2-1B", "8x h100-sxm5-80gb", job="distill", teacher="Llama-3.1-8B", zero=0)
+
+    assert answer["per_device"]["extra_models_bytes"] == pytest.approx(2 * 8.03e9, rel=0.01)
+    with pytest.raises(UsageError, match="teacher"):
+        ask(connection, "Llama-3.2-1B", "h100-sxm5-80gb", job="distill")
+
+
+def test_checkpoints_of_mixed_adam(connection: sqlite3.Connection) -> None:
+    """14 bytes per parameter to resume from, 2 for the weights alone (MEMORY_MODEL section 6)."""
+    answer = ask(connection, "Llama-3.1-8B", "8x h100-sxm5-80gb")
+
+    assert answer["checkpoint"]["resume_bytes"] == 14 * answer["trained_params"]
+    assert answer["checkpoint"]["weights_bytes"] == 2 * answer["trained_params"]
+
+
+def test_the_table_of_stages(connection: sqlite3.Connection) -> None:
+    """Stage 3 over 64 ranks divides by 64 and sends half as much again."""
+    rows = zero_table(connection, "Llama-2-7b-hf", 64)
+
+    assert rows[3]["reduction"] == 64
+    assert [row["communication"] for row in rows] == [1.0, 1.0, 1.0, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"tp": 3}, "TP 3"),
+        ({"zero": 4}, "zero = 4"),
+        ({"offload": "sideways"}, "sideways"),
+        ({"micro_batch": 0}, "micro_batch = 0"),
+        ({"rollout_share": 1.0}, "rollout_share"),
+        ({"targets": "nothing", "recipe": "lora"}, "targets"),
+    ],
+)
+def test_figures_that_mean_nothing(connection: sqlite3.Connection, asked: dict[str, Any], said: str) -> None:
+    """A bad figure is named with what was expected."""
+    with pytest.raises(UsageError, match=said):
+        ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", **asked)
+
+
+@pytest.mark.parametrize("asked", [{"recipe": "adm"}, {"optimizer": "adamx"}, {"recompute": "some"}, {"job": "dance"}])
+def test_unknown_words(connection: sqlite3.Connection, asked: dict[str, Any]) -> None:
+    """An unknown recipe, optimizer, mode or job is answered with near names."""
+    with pytest.raises(UnknownNameError):
+        ask(connection, "Qwen3-8B", "h100-sxm5-80gb", **asked)
+
+
+def test_layouts_that_cannot_run(connection: sqlite3.Connection) -> None:
+    """Experts of a dense model and a tensor-parallel degree that does not divide heads are refused with the reason."""
+    experts = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", ep=8)
+    heads = ask(connection, "Qwen2.5-14B", "16x h100-sxm5-80gb", tp=16)
+
+    assert experts["verdict"] == heads["verdict"] == "cannot_run"
+    assert "experts" in experts["reason"]
+    assert "heads" in heads["reason"]
+
+
+def test_offload_in_words() -> None:
+    """Parts are joined by +, tiers stand behind =."""
+    both = read_offload("params=nvme+activations")
+
+    assert (both.optimizer, both.parameters, both.activations) == ("nvme", "nvme", True)
+    assert read_offload("none").optimizer == "none"
