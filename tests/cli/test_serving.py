@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def command(catalog: Path, *arguments: str) -> tuple[list[str], dict[str, str]]:
     """Return the command line and the environment of a server."""
@@ -28,12 +30,19 @@ def test_busy_port_is_one_line(catalog: Path) -> None:
     assert str(port) in done.stderr
 
 
-def test_says_where_and_stops_quietly(catalog: Path) -> None:
-    """The address is printed at once, also into a pipe; an interrupt ends the server without a word."""
+@pytest.mark.parametrize(
+    "shell", [[], ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]], ids=["plain", "interrupts ignored"]
+)
+def test_says_where_and_stops_quietly(catalog: Path, shell: list[str]) -> None:
+    """The address is printed at once, also into a pipe; an interrupt ends the server, whatever its parent ignored."""
     words, environment = command(catalog, "--port", "0")
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        assert "http://127.0.0.1:" in server.stdout.readline()
-        server.send_signal(signal.SIGINT)
-        _, errors = server.communicate(timeout=60)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*shell, *words], env=environment, text=True, **pipes) as server:
+        try:
+            assert server.stdout is not None
+            assert "http://127.0.0.1:" in server.stdout.readline()
+            server.send_signal(signal.SIGINT)
+            _, errors = server.communicate(timeout=60)
+        finally:
+            server.kill()
     assert (server.returncode, errors) == (0, "")

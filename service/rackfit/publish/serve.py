@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import signal
 import socket
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,10 @@ def serve(
     """
     import uvicorn
 
+    if threading.current_thread() is threading.main_thread():
+        # A shell that starts the server in the background has interrupts ignored; one that comes before the server
+        # handles them itself would be lost.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     listener = bind(host, port)
     try:
         served = make_datasette(catalog, settings, cors)
