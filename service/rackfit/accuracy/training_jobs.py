@@ -154,6 +154,8 @@ def adapter_of(context: Context, case: Case, rules: Rules, method: str) -> Adapt
     low = rules.name in ("litgpt", "torchtune", "fsdp_qlora", "unsloth")
     if method == "qlora" and rules.name == "litgpt":
         base = replace(base, high_roles=frozenset(base.high_roles - {"head"}))
+    if method == "qlora" and rules.name == "torchtune" and targets:
+        base = _quantised_where_adapted(base, targets)
     prompts = "adapter" in said or said in PROMPTS
     return Adapter(
         rank or 8,
@@ -168,6 +170,16 @@ def adapter_of(context: Context, case: Case, rules: Rules, method: str) -> Adapt
         saves_inputs=bitsandbytes,
         saves_outputs="adapter_v2" in said,
     )
+
+
+def _quantised_where_adapted(base: Precision, targets: frozenset[str]) -> Precision:
+    """Return the base of a stack that quantises adapted matrices alone (torchtune); others keep 16 bits."""
+    pairs = {"attention_qo": ("q", "o"), "attention_kv": ("k", "v"), "ffn": ("gate", "up", "down")}
+    bits = tuple(
+        (role, base.bits + (16 - base.bits) * (1 - len(targets.intersection(names)) / len(names)))
+        for role, names in pairs.items()
+    )
+    return replace(base, role_bits=bits)
 
 
 PROMPTS = frozenset(
@@ -231,7 +243,7 @@ def offload_of(case: Case, degrees: Degrees) -> Offload:
 
 def lengths_of(case: Case) -> tuple[int, ...]:
     """Return the sequence length, or the likely one and the ends of a range."""
-    stated = case.number("seq_len") or case.context
+    stated = case.number("seq_step") or case.number("seq_len") or case.context
     return (int(stated),) if stated else LENGTHS
 
 
@@ -285,6 +297,7 @@ def _job(
         length,
         batch,
         recompute,
+        flash=not case.settings.get("attention", "").startswith("eager"),
         offload=offload_of(case, degrees),
         adapter=adapter,
         loss=loss_of(case, rules, method),
