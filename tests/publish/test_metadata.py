@@ -116,7 +116,7 @@ def test_a_key_leads_to_its_row_and_on_its_own_table_to_its_fits():
     own = render.cell("nvidia-l4", "accelerator_id", "accelerators", "catalog", Urls())
     assert "/catalog/what_runs_on_a_device?device=nvidia-l4" in own
     assert render.cell("bf16", "precision_id", "precisions", "catalog", Urls()) is None
-    assert "/catalog/accelerators/nvidia-l4" in render.cell("nvidia-l4", "accelerator_id", "x", "catalog", Urls())
+    assert "/hardware/nvidia-l4" in render.cell("nvidia-l4", "accelerator_id", "x", "catalog", Urls())
     assert '"/model/qwen/qwen3-8b"' in render.cell("qwen/qwen3-8b", "model_id", "x", "catalog", Urls())
 
 

@@ -36,7 +36,7 @@ ID_TABLES = {
 }
 """Column -> table that it is a key of; on views and queries Datasette does not know."""
 
-PAGES = {"model_id": "/model/"}
+PAGES = {"model_id": "/model/", "accelerator_id": "/hardware/", "system_id": "/system/"}
 """Column -> address in front of the key of a record that has a page of its own."""
 
 ANSWERS = {

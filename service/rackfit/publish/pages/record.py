@@ -102,6 +102,8 @@ def helpers(urls: Any, database: str) -> dict[str, Any]:
         "verdict": render.verdict,
         "web_link": render.web_link,
         "model_href": lambda key: render.page_link(urls, "model_id", key),
+        "device_href": lambda key: render.page_link(urls, "accelerator_id", key),
+        "system_href": lambda key: render.page_link(urls, "system_id", key),
         "source_href": lambda key: render.row_link(urls, database, "sources", key),
         "precision_href": lambda key: render.row_link(urls, database, "precisions", key),
         "why_href": lambda **asked: f"{urls.path('/why')}?{render.query_string(asked)}",
@@ -123,14 +125,19 @@ def fact_cell(fact: dict[str, Any], table: str, database: str, urls: Any) -> Any
     return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else value
 
 
+OFFERS = """
+select * from (
+    select offer_id, kind, provider, product, device_count, price, price_per_device, currency, region, term, tier,
+        price_kind, valid_from, valid_until, source_id, flag,
+        row_number() over (
+            partition by kind, provider, device_count, term, tier, currency order by valid_from desc, price
+        ) as place
+    from offers where {condition}
+) where place = 1
+order by flag is not null, kind, device_count, currency <> 'USD', price limit ?
+"""
+
+
 def offers(answers: Answers, condition: str, *values: Any, most: int = 15) -> list[dict[str, Any]]:
     """Return the newest price of each provider, count, term and tier; flagged ones last."""
-    return rows_of(
-        answers.connection,
-        "select * from (select offer_id, kind, provider, product, device_count, price, price_per_device, currency, "
-        "region, term, tier, price_kind, valid_from, valid_until, source_id, flag, "
-        "row_number() over (partition by kind, provider, device_count, term, tier, currency order by valid_from desc, price) as place "
-        f"from offers where {condition}) where place = 1 "
-        "order by flag is not null, kind, device_count, currency <> 'USD', price limit ?",
-        *values, most,
-    )  # fmt: skip
+    return rows_of(answers.connection, OFFERS.format(condition=condition), *values, most)

@@ -116,7 +116,7 @@ def _context(
             "bar": bar(found),
             "size": render.size,
             "model_href": render.page_link(urls, "model_id", found["model"]),
-            "accelerator_href": render.row_link(urls, database, "accelerators", found["accelerator"]),
+            "accelerator_href": render.page_link(urls, "accelerator_id", found["accelerator"]),
             "precision_href": render.row_link(urls, database, "precisions", found["precision"]),
             "json_href": f"{urls.path('/why.json')}?{render.query_string(form.asked)}",
             "suggestions": [_suggestion(urls, form, item) for item in found["suggestions"]],

@@ -8,7 +8,7 @@ from datasette import hookimpl
 
 from rackfit.publish import named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
-from rackfit.publish.pages import accuracy, home, measurement, model, status, why
+from rackfit.publish.pages import accuracy, hardware, home, measurement, model, search, status, system, why
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -76,6 +76,9 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
         (r"^/accuracy/(?P<case_id>[^/]+?)(?P<format>\.json)?$", measurement.page),
         (r"^/model/(?P<name>.+?)(?P<format>\.json)?$", model.page),
+        (r"^/hardware/(?P<name>.+?)(?P<format>\.json)?$", hardware.page),
+        (r"^/system/(?P<name>.+?)(?P<format>\.json)?$", system.page),
+        (r"^/search(?P<format>\.json)?$", search.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
     ]
