@@ -12,10 +12,11 @@ from rackfit.ask.train_shown import described
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UnknownNameError, UsageError
-from rackfit.fit.training_search import ORDER, Host, least_aggressive, strategies
+from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, strategies
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
+from rackfit.memory.training.recipes import BITSANDBYTES, runs_bitsandbytes
 from rackfit.memory.training.sharding import explained
 
 DEFAULT_LENGTH = 4096
@@ -247,6 +248,10 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
 
 def _answer(setting: TrainSetting) -> dict[str, Any]:
     question = setting.question
+    vendor = setting.machine.device.vendor
+    if setting.recipe.recipe_id in BITSANDBYTES and not runs_bitsandbytes(vendor):
+        reason = f"recipe {setting.recipe.recipe_id} needs bitsandbytes, which has no kernels for {vendor} devices"
+        return described(setting, Answer(base_job(setting, question.tp or 1), None, "cannot_run", reason), ())
     fixed = frozenset(name for name in ("zero", "recompute", "offload") if getattr(question, name) is not None)
     degrees = (question.tp,) if question.tp else TP_TRIED
     best, judged = None, []

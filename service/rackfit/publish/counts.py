@@ -11,6 +11,7 @@ from rackfit.publish.settings import DATABASE
 VIEW_COUNTS = {
     "inference_fits": "select count(*) from inference_cells",
     "fits_with_cost": "select count(*) from inference_cells",
+    "training_fits": "select count(*) from training_cells",
     "system_fits": """
         select coalesce(sum(cells.count), 0) from configuration_systems join configurations using (configuration_id)
         join (select configuration_key, count(*) as count from inference_cells group by configuration_key) as cells

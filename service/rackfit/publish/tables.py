@@ -16,7 +16,12 @@ class TableGuide:
     sortable: tuple[str, ...] = ()
 
 
-HIDDEN = frozenset({"inference_cells", "fit_models", "fit_precisions", "fit_budgets", "_sqlite_migrations"})
+HIDDEN = frozenset(
+    {
+        "inference_cells", "fit_models", "fit_precisions", "fit_budgets", "training_cells", "training_accelerators",
+        "training_recipes", "_sqlite_migrations",
+    }
+)  # fmt: skip
 """Internals: numbers behind the views, and the record of schema steps."""
 
 FIT_SORTS = ("margin_bytes", "max_context", "total_bytes", "weights_bytes", "verdict")
@@ -107,6 +112,15 @@ TABLES: dict[str, TableGuide] = {
     "best_fits": TableGuide(
         "For each model, format and workload the smallest and the cheapest shape that fits.",
         facets=("workload_id", "criterion"),
+    ),
+    "training_fits": TableGuide(
+        "Four recipes for every model on every accelerator: the fewest devices up to 64 that hold it at 4096 tokens and "
+        "micro-batch 1, data-parallel, with the least sharding and recompute. Bytes are per device.",
+        sortable=("device_count", "driver_bytes", "margin_bytes", "max_micro_batch"),
+    ),
+    "best_training": TableGuide(
+        "For each model and recipe the smallest and the cheapest way to train it.",
+        facets=("recipe_id", "criterion"),
     ),
     "sources": TableGuide("Where facts come from.", "title", ("source_class", "kind")),
     "provenance": TableGuide("The source of every fact: table, key, field, source.", facets=("table_name",)),

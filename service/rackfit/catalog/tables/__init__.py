@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-SUBJECTS = ("sources", "precisions", "hardware", "offers", "models", "measurements", "fits", "speed")
+SUBJECTS = ("sources", "precisions", "hardware", "offers", "models", "measurements", "fits", "speed", "training")
 
 
 def table_models() -> dict[str, type[Any]]:

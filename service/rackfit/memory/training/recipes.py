@@ -33,10 +33,19 @@ OPTIMIZER_BYTES = {
 """Optimizer -> state bytes per parameter beside fp32 weights. Sources: recipe records of the same names."""
 PAGED = frozenset({"paged_adamw_8bit", "paged_adamw_32bit", "paged_adamw"})
 """Optimizers of bitsandbytes whose states lie in unified memory and give way under pressure."""
+BITSANDBYTES = frozenset({"qlora_nf4", "adam8bit_bnb_bf16", "adam8bit_bnb_fp32master", "lion8bit_bnb"})
+"""Recipes that need the kernels of bitsandbytes."""
+BITSANDBYTES_VENDORS = frozenset({"nvidia", "amd", "intel"})
+"""Vendors for whose devices bitsandbytes has kernels (CUDA, ROCm, XPU; installation page of its documentation)."""
 GALORE_RANK = 128
 """Rank of GaLore's own 7B example (galore-torch 1.0)."""
 FACTORED = "adafactor_no_momentum"
 METHODS = {"lora_bf16": "lora", "dora": "lora", "qlora_nf4": "qlora"}
+
+
+def runs_bitsandbytes(vendor: str) -> bool:
+    """Return whether bitsandbytes has kernels for a vendor's devices."""
+    return vendor.casefold() in BITSANDBYTES_VENDORS
 
 
 def state_of(row: Mapping[str, Any], anatomy: Anatomy) -> StateBytes | None:
