@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +13,7 @@ from rackfit.accuracy.summary import Row
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.pages import accuracy_rows as scored
-from rackfit.publish.pages import scatter
+from rackfit.publish.pages import scatter, spreadsheet
 from rackfit.publish.pages.accuracy_rows import Catalogued, Filters
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 
@@ -33,9 +31,6 @@ COLUMNS = (
     "error_gib", "card_share", "inside_range", "status", "reason", "confidence", "runtime", "engine", "precision",
     "model", "gpu", "engine_stated", "assumptions", "source_url", "source_note",
 )  # fmt: skip
-RUN_AS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters with which a spreadsheet takes text for a formula."""
-
 MOST_REASONS = 30
 MOST_SHOWN = 50
 """Cases of the list of the furthest off that are open; the rest unfolds."""
@@ -69,22 +64,7 @@ def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Return one line per case; text that a spreadsheet would run carries an apostrophe."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        writer.writerow([_plain(getattr(row, name)) for name in COLUMNS])
-    return out.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, str) or not value.startswith(RUN_AS_FORMULA):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
+    return spreadsheet.as_csv(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in rows])
 
 
 async def page(request: Any, datasette: Any) -> Any:

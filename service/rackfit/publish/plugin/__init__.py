@@ -8,7 +8,7 @@ from datasette import hookimpl
 
 from rackfit.publish import named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
-from rackfit.publish.pages import accuracy, hardware, home, measurement, model, search, status, system, why
+from rackfit.publish.pages import accuracy, compare, hardware, home, measurement, model, search, status, system, why
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -78,6 +78,7 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/model/(?P<name>.+?)(?P<format>\.json)?$", model.page),
         (r"^/hardware/(?P<name>.+?)(?P<format>\.json)?$", hardware.page),
         (r"^/system/(?P<name>.+?)(?P<format>\.json)?$", system.page),
+        (r"^/compare(?P<format>\.json|\.csv)?$", compare.page),
         (r"^/search(?P<format>\.json)?$", search.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
@@ -89,6 +90,8 @@ def menu_links(datasette: Any) -> list[dict[str, str]]:
     """Add the questions and the scoreboard to the menu."""
     return [
         {"href": datasette.urls.path("/why"), "label": "Does it fit?"},
+        {"href": datasette.urls.path("/search"), "label": "Look up"},
+        {"href": datasette.urls.path("/compare"), "label": "Compare"},
         {"href": datasette.urls.path("/accuracy"), "label": "Accuracy"},
     ]
 

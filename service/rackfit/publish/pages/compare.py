@@ -1,0 +1,169 @@
+"""/compare?items=a,b: two to five models, devices or systems side by side, what differs marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.catalog.resolve import resolve_first
+from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, UsageError
+from rackfit.publish import render
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
+from rackfit.publish.pages.record import COLUMNS, check_name, helpers
+from rackfit.publish.pages.spreadsheet import as_csv
+
+KINDS = ("model", "accelerator", "system")
+PLURAL = {"model": "models", "accelerator": "devices", "system": "systems"}
+FEWEST, MOST = 2, 5
+LONGEST = 1000
+"""Characters of the list of items."""
+
+EXAMPLES = (
+    ("nvidia-h100-sxm5-80gb,nvidia-h200-sxm-141gb,amd-mi300x", "H100, H200, MI300X"),
+    ("nvidia-rtx-3090,nvidia-rtx-4090,nvidia-rtx-5090", "RTX 3090, 4090, 5090"),
+    ("qwen/qwen3-32b,google/gemma-3-27b-pt,openai/gpt-oss-120b", "Qwen3 32B, Gemma 3 27B, gpt-oss 120B"),
+)
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a comma-separated list, each once.
+
+    Raises:
+        UsageError: a list too long, or too many names.
+    """
+    if len(text) > LONGEST:
+        raise UsageError(f"items has {len(text)} characters: expected at most {LONGEST}")
+    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if len(found) > MOST:
+        raise UsageError(f"{len(found)} items: expected {FEWEST} to {MOST}")
+    return found
+
+
+def resolved(answers: Answers, asked: list[str]) -> tuple[str, list[str]]:
+    """Return the kind that all names have, and their keys.
+
+    Raises:
+        UsageError: names of several kinds. UnknownNameError, AmbiguousNameError: from resolution.
+    """
+    found = [_resolve(answers, name) for name in asked]
+    kinds = {kind for kind, _ in found}
+    if len(kinds) > 1:
+        said = ", ".join(f"{name} is a {kind}" for name, (kind, _) in zip(asked, found, strict=True))
+        raise UsageError(f"{said}: expected items of one kind")
+    return found[0][0], list(dict.fromkeys(key for _, key in found))
+
+
+def _resolve(answers: Answers, name: str) -> tuple[str, str]:
+    check_name(name)
+    found = resolve_first(answers.connection, KINDS, name, allow_class=True)
+    if found.is_class:
+        raise AmbiguousNameError(found.kind, name, found.ids)
+    return found.kind, found.id
+
+
+def compare(answers: Answers, asked: list[str]) -> dict[str, Any]:
+    """Return the comparison of so many names."""
+    kind, keys = resolved(answers, asked)
+    found = [READERS[kind](answers, key) for key in keys]
+    return {
+        "kind": kind,
+        "items": [{"id": record["id"], "name": record["name"]} for record in found],
+        "rows": lines(answers, kind, found),
+        "fits": verdicts(found) if kind != "model" else [],
+        "fits_on": [record.get("fits_on") or record["id"] for record in found],
+    }
+
+
+def body(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a comparison as JSON."""
+    rows = [
+        {"name": row.name, "unit": row.unit or None, "values": list(row.values), "differs": row.differs}
+        for row in found["rows"]
+    ]
+    return {"ok": True, **found, "rows": rows}
+
+
+def table(found: dict[str, Any]) -> str:
+    """Return a comparison as CSV."""
+    columns = ("name", "unit", "differs", *(item["id"] for item in found["items"]))
+    return as_csv(columns, [(row.name, row.unit, "yes" if row.differs else "no", *row.values) for row in found["rows"]])
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /compare, /compare.json and /compare.csv."""
+    text = (request.args.get("items") or "").strip()
+    form = request.url_vars.get("format")
+    status, problem, found, asked = 200, None, None, []
+    try:
+        asked = names(text)
+        if len(asked) < FEWEST and (form or (asked and request.args.get("only"))):
+            raise UsageError(f"{len(asked)} items: expected {FEWEST} to {MOST}, with commas between")
+        if asked:
+            found = await ask(open_database(datasette), lambda answers: compare(answers, asked))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+        problem["name"] = getattr(error, "name", None) if isinstance(error, _Named) else None
+    if form == ".csv":
+        content = f"{problem['error']}\n" if problem else table(found or {})
+        kind = "text/plain" if problem else "text/csv"
+        return Response(content, status=status, content_type=f"{kind}; charset=utf-8")
+    if form:
+        return json_response(problem or body(found or {}), status)
+    context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences")
+    return await html_response(datasette, "rackfit_compare.html", context, request, status)
+
+
+_Named = (UnknownNameError, AmbiguousNameError)
+
+
+def _context(
+    datasette: Any,
+    text: str,
+    asked: list[str],
+    found: dict[str, Any] | None,
+    problem: dict[str, Any] | None,
+    only: bool,
+) -> dict[str, Any]:
+    urls = datasette.urls
+    place = urls.path("/compare")
+
+    def address(items: list[str], **more: str) -> str:
+        return f"{place}?{render.query_string({'items': ','.join(items), **more})}"
+
+    shown: dict[str, Any] = {"text": text[:LONGEST], "problem": problem, "only": only, "found": found}
+    wrong = (problem or {}).get("name")
+    shown["near"] = [
+        (near, address([near if name == wrong else name for name in asked])) for near in (problem or {}).get("near", [])
+    ]
+    shown["examples"] = [(words, address(items.split(","))) for items, words in EXAMPLES]
+    if found is None:
+        return shown
+    keys = [item["id"] for item in found["items"]]
+    column = COLUMNS[found["kind"]]
+    return shown | helpers(urls, open_database(datasette).name) | {
+        "plural": PLURAL[found["kind"]],
+        "heads": [
+            {**item, "href": render.page_link(urls, column, item["id"]),
+             "without": address([key for key in keys if key != item["id"]])}
+            for item in found["items"]
+        ],
+        "rows": [row for row in found["rows"] if row.differs or not only],
+        "value": value,
+        "toggle": address(keys) if only else address(keys, only="differences"),
+        "json_href": address(keys).replace("/compare?", "/compare.json?"),
+        "csv_href": address(keys).replace("/compare?", "/compare.csv?"),
+    }  # fmt: skip
+
+
+def value(row: Line, place: int) -> Any:
+    """Return one value of a row as the page shows it."""
+    found = row.values[place]
+    if found is None:
+        return render.EMPTY
+    if row.unit == "bytes":
+        return render.size(found)
+    text = f"{found:,}" if isinstance(found, int) else f"{found:,.5g}" if isinstance(found, float) else str(found)
+    return f"{text} {row.unit}".strip()
