@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rackfit.ask.lists import where_it_runs as where_it_runs
     from rackfit.ask.question import FitQuestion as FitQuestion
     from rackfit.ask.together import fit_together as fit_together
+    from rackfit.ask.train import TrainQuestion as TrainQuestion
+    from rackfit.ask.train import train_one as train_one
     from rackfit.assemble import build as build
     from rackfit.catalog.connect import open_catalog as open_catalog
     from rackfit.catalog.resolve import resolve as resolve
@@ -34,6 +36,7 @@ __version__ = "2026.11.0"
 _HOMES = {
     "FitQuestion": "rackfit.ask.question",
     "RackfitError": "rackfit.errors",
+    "TrainQuestion": "rackfit.ask.train",
     "build": "rackfit.assemble",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
@@ -45,6 +48,7 @@ _HOMES = {
     "resolve": "rackfit.catalog.resolve",
     "score": "rackfit.accuracy.score",
     "show": "rackfit.ask.facts",
+    "train_one": "rackfit.ask.train",
     "what_runs": "rackfit.ask.lists",
     "where_it_runs": "rackfit.ask.lists",
 }
@@ -53,6 +57,7 @@ _HOMES = {
 __all__ = [
     "FitQuestion",
     "RackfitError",
+    "TrainQuestion",
     "__version__",
     "build",
     "default_catalog",
@@ -65,6 +70,7 @@ __all__ = [
     "resolve",
     "score",
     "show",
+    "train_one",
     "what_runs",
     "where_it_runs",
 ]

@@ -12,7 +12,7 @@ from rackfit.ask.train_shown import described
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UnknownNameError, UsageError
-from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, strategies
+from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, runs, smallest_count, strategies
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
@@ -31,6 +31,7 @@ JOBS = {
 """Kind of job -> (models trained, frozen copies beside them, sequences per sample). PPO trains actor and critic beside
 a reference and a reward model; GRPO has no critic; DPO runs chosen and rejected answers together."""
 TP_TRIED = (1, 2, 4, 8)
+USUAL_RECIPES = ("full", "bf16", "8bit", "lora", "qlora")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,8 @@ class TrainQuestion:
     framework: str | None = None
     loss: str | None = None
     job: str | None = None
+    shards: int | None = None
+    reshard: bool = True
     teacher: str | None = None
     rollout_share: float | None = None
 
@@ -64,7 +67,7 @@ class TrainQuestion:
         Raises:
             UsageError: naming the first, its value and what was expected.
         """
-        for name in ("tp", "pp", "cp", "ep", "rank", "sequence_length", "micro_batch"):
+        for name in ("tp", "pp", "cp", "ep", "rank", "sequence_length", "micro_batch", "shards"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**30:
                 raise UsageError(f"{name} = {value}: expected a whole number from 1")
@@ -132,7 +135,7 @@ def train_one(connection: sqlite3.Connection, question: TrainQuestion) -> dict[s
     context = read_context(connection)
     subject = find_model(connection, question.model)
     answers = [
-        _answer(_resolved(connection, question, context, subject, machine))
+        _answer(connection, _resolved(connection, question, context, subject, machine))
         for machine in find_machines(connection, question.on)
     ]
     answer = min(answers, key=lambda one: ORDER.index(one["verdict"]))
@@ -164,6 +167,8 @@ def _resolved(
     if machine.others:
         assumed.append("unlike devices: the first kind is taken for all")
     host = host_of(connection, machine)
+    if host.ram_bytes is None:
+        assumed.append("host: its memory is not on record, so offload is not checked against it")
     machine = _beside_rollout(machine, question, assumed)
     teacher = _teacher(connection, question, subject)
     notes = (*assumed, *machine.notes)
@@ -236,7 +241,10 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
     rules = setting.rules
     if setting.adapter is not None and question.job in ("dpo", "grpo"):
         frozen = 0.0  # the base without its adapters is the reference
-    parallel = Parallel(machine.count // claimed, tp, pp, cp, ep, question.zero or 0)
+    ranks = machine.count // claimed
+    if question.shards and (ranks * cp) % question.shards:
+        raise UsageError(f"shards = {question.shards}: expected a divisor of the {ranks * cp} data-parallel ranks")
+    parallel = Parallel(ranks, tp, pp, cp, ep, question.zero or 0, question.shards, reshard=question.reshard)
     offload = read_offload(question.offload) if question.offload else Offload()
     return Job(
         setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
@@ -246,27 +254,65 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
     )  # fmt: skip
 
 
-def _answer(setting: TrainSetting) -> dict[str, Any]:
+def _answer(connection: sqlite3.Connection, setting: TrainSetting) -> dict[str, Any]:
+    best, judged = _search(setting)
+    answer = described(setting, best, judged)
+    answer["other_recipes"] = _other_recipes(connection, setting)
+    return answer
+
+
+def _search(setting: TrainSetting) -> tuple[Answer, list[Answer]]:
+    """Return the least aggressive strategy that fits, and all that were judged.
+
+    Raises:
+        UsageError: degrees that do not divide the devices.
+    """
     question = setting.question
     vendor = setting.machine.device.vendor
     if setting.recipe.recipe_id in BITSANDBYTES and not runs_bitsandbytes(vendor):
         reason = f"recipe {setting.recipe.recipe_id} needs bitsandbytes, which has no kernels for {vendor} devices"
-        return described(setting, Answer(base_job(setting, question.tp or 1), None, "cannot_run", reason), ())
+        return Answer(base_job(setting, question.tp or 1), None, "cannot_run", reason), []
     fixed = frozenset(name for name in ("zero", "recompute", "offload") if getattr(question, name) is not None)
-    degrees = (question.tp,) if question.tp else TP_TRIED
-    best, judged = None, []
-    for tp in degrees:
+    others = (question.pp or 1) * (question.cp or 1)
+    best: Answer | None = None
+    judged: list[Answer] = []
+    for tp in (question.tp,) if question.tp else TP_TRIED:
         crosses = tp > 1 and tp > setting.machine.per_domain
-        if question.tp is None and (crosses or setting.machine.count % (tp * (question.pp or 1) * (question.cp or 1))):
+        if question.tp is None and (crosses or setting.machine.count % (tp * others)):
             continue
         found, tried = least_aggressive(strategies(base_job(setting, tp), fixed), setting.machine.device, setting.host)
         judged += tried
         if best is None or ORDER.index(found.verdict) > ORDER.index(best.verdict):
             best = found
-        if best.verdict in ("fits", "tight"):
+        if runs(best):
             break
     if best is None:
-        raise UsageError(
-            f"PP {question.pp or 1} x CP {question.cp or 1} does not divide {setting.machine.count} devices"
+        raise UsageError(f"PP x CP = {others} does not divide {setting.machine.count} devices")
+    return best, judged
+
+
+def _other_recipes(connection: sqlite3.Connection, setting: TrainSetting) -> list[dict[str, Any]]:
+    """Return how the usual recipes would do on the same machine, and the fewest devices each needs without offload."""
+    rows = []
+    for name in USUAL_RECIPES:
+        recipe = recipe_for(connection, setting.subject.anatomy, name, None)
+        if recipe.recipe_id == setting.recipe.recipe_id:
+            continue
+        adapter = None
+        if recipe.method in METHODS:
+            adapter = adapter_for(setting.context, setting.subject, recipe, setting.question, [])
+        other = replace(setting, recipe=recipe, adapter=adapter)
+        best, _ = _search(other)
+        plain = replace(best.job, recompute="full", offload=Offload())
+        rows.append(
+            {
+                "recipe": recipe.recipe_id,
+                "verdict": best.verdict,
+                "zero": best.job.parallel.zero,
+                "recompute": best.job.recompute,
+                "offload_optimizer": best.job.offload.optimizer,
+                "driver_bytes": None if best.found is None else round(best.found.driver),
+                "smallest_count": None if best.found is None else smallest_count(plain, setting.machine.device),
+            }
         )
-    return described(setting, best, judged)
+    return rows

@@ -13,10 +13,9 @@ from rackfit.fit.training_search import (
     judge,
     max_micro_batch,
     max_sequence_length,
-    runs,
     smallest_count,
 )
-from rackfit.memory.training.domain import Job
+from rackfit.memory.training.domain import Job, Offload
 from rackfit.memory.training.lora import trained_params
 from rackfit.memory.training.offload import load_bytes
 from rackfit.memory.training.sharding import COMMUNICATION, PARTITIONED, bytes_per_parameter, explained
@@ -43,6 +42,7 @@ def described(setting: TrainSetting, best: Answer, judged: Sequence[Answer]) -> 
         "max_micro_batch": None,
         "max_sequence_length": None,
         "smallest_count": None,
+        "max_sequence_length_by_cp": {},
         "stages": explained(params, setting.recipe.state, shards) if best.job.adapter is None else [],
         "alternatives": alternatives(setting, best, judged),
         "assumptions": list(setting.assumed),
@@ -51,14 +51,26 @@ def described(setting: TrainSetting, best: Answer, judged: Sequence[Answer]) -> 
         device, host = setting.machine.device, setting.host
         answer["max_micro_batch"] = max_micro_batch(best.job, device, host)
         answer["max_sequence_length"] = max_sequence_length(best.job, device, host)
-        if not runs(best):
-            answer["smallest_count"] = smallest_count(best.job, device)
+        plain = replace(best.job, recompute="full", offload=Offload())
+        answer["smallest_count"] = smallest_count(plain, device)
+        answer["max_sequence_length_by_cp"] = _by_context_parallel(setting, best.job)
     if setting.machine.device.memory_rule != "printed":
         rule = setting.machine.device.memory_rule
         answer["assumptions"].append(
             f"memory of {setting.machine.device.name}: derived ({rule}), not read from a driver"
         )
     return answer
+
+
+def _by_context_parallel(setting: TrainSetting, job: Job) -> dict[str, int]:
+    """Return the longest sequence by the number of devices that share it: sharding states alone hardly lengthens it."""
+    parallel, longest = job.parallel, {}
+    ranks = parallel.dp * parallel.cp
+    for cp in (1, 2, 4, 8, 16, 32, 64):
+        if cp <= ranks and ranks % cp == 0:
+            divided = replace(job, parallel=replace(parallel, dp=ranks // cp, cp=cp))
+            longest[str(cp)] = max_sequence_length(divided, setting.machine.device, setting.host)
+    return longest
 
 
 def _head(setting: TrainSetting, job: Job) -> dict[str, Any]:
@@ -165,6 +177,7 @@ def checkpoint(setting: TrainSetting, job: Job) -> dict[str, int]:
     return {
         "resume_bytes": round(whole),
         "weights_bytes": round(trained * (2 if state.master else state.weights)),
+        "gathered_on_one_rank_bytes": round(trained * (4 if job.rules.name == "torchtitan" else 2)),
         "sharded_per_rank_bytes": round(whole / max(1, job.parallel.devices)),
     }
 

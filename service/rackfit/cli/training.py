@@ -33,6 +33,8 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--sequence-length", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 4096]")
 @click.option("--micro-batch", type=ONE_OR_MORE, help="Sequences per device at a time  [default: 1]")
 @click.option("--framework", help="transformers, deepspeed, torchtitan, torchtune, megatron, unsloth, ...")
+@click.option("--shards", type=ONE_OR_MORE, help="Ranks that divide the states (hybrid sharding)  [default: all]")
+@click.option("--reshard/--no-reshard", default=True, help="Drop gathered weights after the forward pass, or keep them")
 @click.option("--loss", help="full, chunked, fused_linear, cut, ...  [default: the framework's]")
 @click.option("--job", help="sft, dpo, grpo, ppo or distill  [default: sft]")
 @click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")
@@ -74,14 +76,13 @@ def _show(answer: Mapping[str, Any]) -> None:
         ]
     )
     _show_bytes(answer)
-    for title, lines in (("other strategies", None), ("assumed", answer["assumptions"])):
-        if lines is None:
-            click.echo(f"\n{title}", color=False)
-            show_table(answer["alternatives"], _ALTERNATIVES)
-        elif lines:
-            click.echo(f"\n{title}", color=False)
-            for line in lines:
-                click.echo(f"- {line}", color=False)
+    click.echo("\nother strategies", color=False)
+    show_table(answer["alternatives"], _ALTERNATIVES)
+    click.echo("\nother recipes", color=False)
+    show_table(answer["other_recipes"], _RECIPES)
+    click.echo("\nassumed", color=False)
+    for line in answer["assumptions"]:
+        click.echo(f"- {line}", color=False)
 
 
 _ALTERNATIVES = {
@@ -94,6 +95,17 @@ _ALTERNATIVES = {
     "verdict": "verdict",
     "driver_bytes": "needed",
     "margin_bytes": "left",
+}
+
+
+_RECIPES = {
+    "recipe": "recipe",
+    "zero": "ZeRO",
+    "recompute": "recompute",
+    "offload_optimizer": "optimizer to",
+    "verdict": "verdict",
+    "driver_bytes": "needed",
+    "smallest_count": "fewest devices",
 }
 
 

@@ -114,8 +114,8 @@ TABLES: dict[str, TableGuide] = {
         facets=("workload_id", "criterion"),
     ),
     "training_fits": TableGuide(
-        "Four recipes for every model on every accelerator: the fewest devices up to 64 that hold it at 4096 tokens and "
-        "micro-batch 1, data-parallel, with the least sharding and recompute. Bytes are per device.",
+        "Four recipes for every model on every accelerator: the fewest devices up to 64 that hold it at 4096 tokens "
+        "and micro-batch 1, data-parallel, with the least sharding and recompute. Bytes are per device.",
         sortable=("device_count", "driver_bytes", "margin_bytes", "max_micro_batch"),
     ),
     "best_training": TableGuide(
