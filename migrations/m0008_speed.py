@@ -19,7 +19,7 @@ STATEMENTS = [
         unit_gb_s real check (unit_gb_s > 0),
         unit_kind text,
         layer_ms real not null check (layer_ms >= 0),
-        moe_layer_ms real not null check (moe_layer_ms >= 0),
+        moe_layer_ms real check (moe_layer_ms >= 0),
         handover_ms real not null check (handover_ms >= 0),
         all_reduce_ms real not null check (all_reduce_ms >= 0),
         all_reduce_step_ms real not null check (all_reduce_step_ms >= 0),

@@ -86,7 +86,8 @@ def decode_speed(setting: CaseSetting) -> Figure:
     context, sequences = mean_context(setting), setting.case.batch or 1
     kernel = setting.case.settings.get("kernel")
     chosen = choose_efficiency(
-        read_efficiencies(setting.connection), engine, chips[0], family_of(precision), kernel
+        read_efficiencies(setting.connection), engine, chips[0], family_of(precision), kernel,
+        setting.anatomy.has_experts,
     )  # fmt: skip
     traffic = decode_traffic(setting.anatomy, precision, layout, context, sequences, setting.kv_bits)
     step = decode_step(setting.anatomy, layout, traffic, chips, chosen, context, sequences)

@@ -24,7 +24,7 @@ class Efficiency(Record):
     unit_gb_s: Positive | None = None
     unit_kind: Text | None = None
     layer_ms: NonNegative
-    moe_layer_ms: NonNegative = 0.0
+    moe_layer_ms: NonNegative | None = None
     handover_ms: NonNegative = 0.0
     all_reduce_ms: NonNegative = 0.0
     all_reduce_step_ms: NonNegative = 0.0

@@ -39,7 +39,8 @@ class Efficiency:
     unit_gb_s: float | None
     unit_kind: str | None
     layer_ms: float
-    moe_layer_ms: float
+    moe_layer_ms: float | None
+    """None where no measured case has experts."""
     handover_ms: float
     all_reduce_ms: float
     all_reduce_step_ms: float

@@ -30,7 +30,7 @@ FAMILIES = {"fp": "16bit", "fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "gguf":
 SIXTEEN_BITS = 12.0
 """Effective bits from which a format counts as 16-bit."""
 
-OTHER_ENGINE, OTHER_CLASS, OTHER_FAMILY, OTHER_DEVICE = 0.15, 0.20, 0.15, 0.05
+OTHER_ENGINE, OTHER_CLASS, OTHER_FAMILY, OTHER_DEVICE, ROUTING = 0.15, 0.20, 0.15, 0.05, 0.20
 """What is added to either side of the range, per thing that was not measured. The fits of one engine over several
 devices leave single devices up to 0.2 off; classes of memory differ by up to twice as much."""
 MOST_BELOW, MOST_ABOVE = 0.75, 1.0
@@ -44,7 +44,7 @@ def family_of(precision: Precision) -> str:
 
 
 def choose_efficiency(
-    known: Sequence[Efficiency], engine: str, chip: Chip, family: str, kernel: str | None = None
+    known: Sequence[Efficiency], engine: str, chip: Chip, family: str, kernel: str | None = None, experts: bool = False
 ) -> Chosen:
     """Return the record nearest to a question: engine first, then class of memory, then format.
 
@@ -54,6 +54,7 @@ def choose_efficiency(
         chip: the device.
         family: 16bit, fp8, int8, int4 or gguf.
         kernel: the engine's kernel where the question names one.
+        experts: whether the model routes tokens to experts.
 
     Raises:
         UnsupportedError: there is no record at all.
@@ -70,6 +71,9 @@ def choose_efficiency(
 
     best = max(known, key=nearness)
     reasons, more = _doubts(best, engine, chip, family, kernel)
+    if experts and best.moe_layer_ms is None:
+        reasons.append(f"no measured case of {best.efficiency_id} has experts: time of routing unknown, range wider")
+        more += ROUTING
     return Chosen(
         best, min(best.spread_below + more, MOST_BELOW), min(best.spread_above + more, MOST_ABOVE), tuple(reasons)
     )

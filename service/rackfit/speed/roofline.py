@@ -26,6 +26,8 @@ class Step:
 
     bound_ms: float
     read_ms: float
+    compute_ms: float
+    """Arithmetic of the batch; the slower of it and reading counts."""
     layers_ms: float
     split_ms: float
     """Hand-overs and all-reduces."""
@@ -37,7 +39,7 @@ class Step:
     @property
     def device_ms(self) -> float:
         """Time of the devices."""
-        return self.read_ms + self.layers_ms + self.split_ms + self.cache_ms
+        return max(self.read_ms, self.compute_ms) + self.layers_ms + self.split_ms + self.cache_ms
 
     @property
     def total_ms(self) -> float:
@@ -46,11 +48,12 @@ class Step:
 
     @property
     def bound_by(self) -> str:
-        """The largest term: memory bandwidth, fixed time per layer, split, cache per head, or host."""
+        """The largest term: memory bandwidth, compute, fixed time per layer, split, cache per head, or host."""
         if self.host_ms >= self.device_ms:
             return "host"
         terms = {
             "memory bandwidth": self.read_ms,
+            "compute": self.compute_ms,
             "fixed time per layer": self.layers_ms,
             "split": self.split_ms,
             "cache per head": self.cache_ms,
@@ -67,6 +70,7 @@ def decode_step(
     context: float,
     sequences: int = 1,
     reduce_ms: float = 0.0,
+    compute_ms: tuple[float, float] = (0.0, 0.0),
 ) -> Step:
     """Return the time of one decode step of one replica.
 
@@ -79,6 +83,7 @@ def decode_step(
         context: tokens in each sequence's cache.
         sequences: sequences of the replica.
         reduce_ms: what the bytes of all-reduces take over the link, all of the step; their latency is the record's.
+        compute_ms: arithmetic of the step, at the dense peak and at the share of it that is reached.
 
     Raises:
         UnsupportedError: a device without a bandwidth on record.
@@ -97,9 +102,10 @@ def decode_step(
         each = one.all_reduce_ms + one.all_reduce_step_ms * 2 * (layout.tp - 1)
         split += ALL_REDUCES_PER_LAYER * layers * each + reduce_ms
     return Step(
-        bound_ms=1000 * bound,
+        bound_ms=max(1000 * bound, compute_ms[0]),
         read_ms=1000 * read,
-        layers_ms=layers * one.layer_ms + experts * one.moe_layer_ms,
+        compute_ms=compute_ms[1],
+        layers_ms=layers * one.layer_ms + experts * (one.moe_layer_ms or 0.0),
         split_ms=split,
         cache_ms=1000 * head_cache_s(anatomy, context, sequences, one.head_cache_gb_s) if by_head else 0.0,
         host_ms=layers * one.host_layer_ms,

@@ -22,7 +22,7 @@ class EfficiencyRow(SQLModel, table=True):
     unit_gb_s: float | None = Field(default=None, sa_type=REAL)
     unit_kind: str | None = Field(default=None, sa_type=Text)
     layer_ms: float = Field(sa_type=REAL)
-    moe_layer_ms: float = Field(sa_type=REAL)
+    moe_layer_ms: float | None = Field(default=None, sa_type=REAL)
     handover_ms: float = Field(sa_type=REAL)
     all_reduce_ms: float = Field(sa_type=REAL)
     all_reduce_step_ms: float = Field(sa_type=REAL)
