@@ -41,6 +41,7 @@ QUESTIONS = {
     "fit where": ("fit", "Qwen3-8B", "--limit", "5"),
     "fit what": ("fit", "--on", "rtx-4090", "--limit", "5"),
     "estimate": ("estimate", "70", "--precision", "int4"),
+    "train": ("train", "Qwen3-8B", "--on", "8x h100-sxm5-80gb"),
     "hardware": ("hardware", "hopper"),
     "models": ("models", "qwen3"),
     "show accelerator": ("show", "h100-sxm5-80gb"),

@@ -24,7 +24,7 @@ LITGPT = Rules(
     reserved_full=1.1,
     prints="allocated",
     step_bytes=2.0,
-    spread=0.09,
+    spread=0.12,
 )
 """litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches
 are accumulated inside no_backward_sync, which keeps whole gradients on each rank; litgpt/model.py takes q, k and v as
@@ -37,7 +37,7 @@ QWEN = Rules(
     reserved=1.04,
     reserved_full=1.04,
     bucket_elements=5e8,
-    spread=0.09,
+    spread=0.12,
     step_bytes=8.0,
     context_bytes=1000 * 2**20,
 )
@@ -52,7 +52,7 @@ DEEPSPEED = Rules(
     reserved_full=1.08,
     step_bytes=6.0,
     prints="allocated",
-    spread=0.15,
+    spread=0.2,
 )
 """deepspeed/runtime/zero/stage_1_and_2.py: fp32 copy of the reduced gradients at the step beside their 16-bit flat copy
 (6 bytes per partitioned parameter), two buckets of 5e8 values."""
@@ -73,7 +73,7 @@ TORCHTITAN = Rules(
     reduce_bytes=6.0,
     step_bytes=0.0,
     norm_kept=6.0,
-    spread=0.2,
+    spread=0.25,
 )
 """torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm (fused), fused AdamW;
 max_reserved is logged."""
@@ -87,7 +87,7 @@ FSDP_QLORA = Rules(
     gathered_layers=2.0,
     reduce_bytes=2.0,
     step_bytes=2.0,
-    spread=0.15,
+    spread=0.2,
 )
 """AnswerDotAI/fsdp_qlora train.py: FSDP1 full shard with checkpointing per decoder layer, bf16 adapters, logits of
 Transformers."""
@@ -99,7 +99,7 @@ COLOSSAL = Rules(
     reserved=1.05,
     reserved_full=1.08,
     step_bytes=6.0,
-    spread=0.15,
+    spread=0.2,
     whole_logits=True,
 )
 """ColossalAI low-level ZeRO: fp32 master and moments of HybridAdam, working gradients widened at the step."""
@@ -122,7 +122,7 @@ optimizer, vocabulary-parallel loss."""
 PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12)
 """peft/method_comparison: eager Transformers, fp32 adapters on a 16-bit base, no recompute."""
 
-LIGER = replace(TRANSFORMERS, name="liger", loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
+LIGER = replace(TRANSFORMERS, name="liger", spread=0.15, loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
 """Liger-Kernel: fused norm, rotary, SwiGLU (which recomputes its product) and linear cross entropy."""
 
 AXOLOTL = Rules(
@@ -134,7 +134,7 @@ AXOLOTL = Rules(
     reserved=1.06,
     reserved_full=1.1,
     step_bytes=0.0,
-    spread=0.2,
+    spread=0.35,
 )
 """axolotl: Transformers with cut cross entropy and 8-bit AdamW where the configuration says so."""
 
@@ -160,7 +160,7 @@ ALST = Rules(
     reserved_full=1.02,
     bucket_elements=5e8,
     step_bytes=0.0,
-    spread=0.2,
+    spread=0.25,
     context_bytes=2**30,
 )
 """ArcticTraining with DeepSpeed ALST (arXiv 2506.13996): ZeRO-3, optimizer on the host, sequence divided over ranks
