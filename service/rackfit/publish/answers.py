@@ -136,6 +136,18 @@ class Answers:
         )
         return fit_one(self.connection, question)
 
+    def train(self, model: str, hardware: str, recipe: str | None, length: int | None) -> dict[str, Any]:
+        """Return the whole answer for training one model on one machine (see `rackfit train --json`)."""
+        from rackfit.ask.train import TrainQuestion, train_one
+
+        question = TrainQuestion(
+            model=model,
+            on=hardware,
+            recipe=recipe or None,
+            sequence_length=None if length is None else whole("sequence_length", length),
+        )
+        return train_one(self.connection, question)
+
     def name(self, kind: str, text: str) -> str:
         """Return the key of the record that a name of one kind stands for.
 

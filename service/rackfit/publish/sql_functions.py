@@ -61,6 +61,10 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
         precision, context, sequences = (*rest, None, None, None)[:3]
         return json.dumps(answers.fit(model, configuration, precision, context, sequences))
 
+    def train_json(model: str, hardware: str, *rest: Any) -> str:
+        recipe, length = (*rest, None, None)[:2]
+        return json.dumps(answers.train(model, hardware, recipe, length))
+
     def resolve_name(kind: str, name: str | None) -> str | None:
         return answers.name(kind, str(name)) if name not in (None, "") else None
 
@@ -88,6 +92,11 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
         SqlFunction(
             "fit_json", -1, "fit_json(model, configuration, precision, context, sequences)",
             "the whole answer as JSON; the last three may be left out", _nothing_from_nothing(fit_json),
+        ),
+        SqlFunction(
+            "train_json", -1, "train_json(model, hardware, recipe, sequence_length)",
+            "how the model can be trained there, as JSON; the last two may be left out",
+            _nothing_from_nothing(train_json),
         ),
         SqlFunction(
             "resolve_name", 2, "resolve_name(kind, name)",
