@@ -29,5 +29,11 @@ def _best(connection: sqlite3.Connection, progress: Progress) -> None:
     best.compute(connection, progress)
 
 
-COMPUTE: tuple[Step, ...] = (_configurations, _inference, _best)
+def _training(connection: sqlite3.Connection, progress: Progress) -> None:
+    from rackfit.catalog.steps import training
+
+    training.compute(connection, progress)
+
+
+COMPUTE: tuple[Step, ...] = (_configurations, _inference, _best, _training)
 """Each step reads fact tables, writes its computed tables, and reports its progress."""
