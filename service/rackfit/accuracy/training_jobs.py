@@ -86,8 +86,12 @@ def anatomy_of(connection: sqlite3.Connection, case: Case, assumed: list[str]) -
         if params is None:
             raise
         plain = re.search(r"\b(mpt|gpt|opt|bloom|falcon|pythia)", name.casefold()) is not None
-        anatomy = nearest_dense(connection, params, gated=not plain)
-        assumed.append(f"model: {anatomy.model.model_id}, the dense model nearest to {params:.3g} parameters")
+        family = re.match(r"[a-z]+", name.casefold())
+        routed = case.settings.get("moe") == "true"
+        anatomy = (nearest_routed(connection, params, family[0]) if family and routed else None) or nearest_dense(
+            connection, params, gated=not plain
+        )
+        assumed.append(f"model: {anatomy.model.model_id}, nearest to {params:.3g} parameters of its kind")
     return cut_layers(anatomy, int(cut[1])) if cut else anatomy
 
 
@@ -104,6 +108,20 @@ def nearest_dense(connection: sqlite3.Connection, params: float, gated: bool = T
         if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn == gated and uniform(anatomy):
             return anatomy
     raise UnsupportedError(f"no model near {params:.3g} parameters")
+
+
+def nearest_routed(connection: sqlite3.Connection, params: float, family: str) -> Anatomy | None:
+    """Return the model with experts of a family whose parameter count is nearest, None where none is near."""
+    rows = rows_of(
+        connection,
+        "select model_id from models where model_id like ? and params_active < params_total "
+        "and params_total between ? and ? order by abs(log(params_total * 1.0 / ?)), model_id limit 1",
+        f"%{family}%",
+        params / 1.5,
+        params * 1.5,
+        params,
+    )
+    return Anatomy(read_model(connection, rows[0]["model_id"])) if rows else None
 
 
 def uniform(anatomy: Anatomy) -> bool:

@@ -65,7 +65,8 @@ def attention_kept(model: Model, group: LayerGroup, rules: Rules) -> float:
         return 2.0 * (heads * (2 * d_k + 2 * d_v) + 2 * latent)
     if not heads or group.attention == "none":
         return 0.0
-    values = heads * d_k + kv_heads * (d_k + d_v)
+    shared = heads if rules.expanded_kv else kv_heads
+    values = heads * d_k + shared * (d_k + d_v)
     extra = values if rules.fused_qkv_view else 0
     gate = heads * d_v if group.output_gate else 0
     return 2.0 * (values + heads * d_v + extra - (kv_heads * d_v if extra else 0) + 2 * gate)

@@ -142,6 +142,8 @@ class Rules:
     """Share of a block's kept bytes that stays after the compiler fused it."""
     fused_qkv_view: bool = False
     """Values are a view of the joint projection, which keeps all of it alive."""
+    expanded_kv: bool = False
+    """Grouped keys and values are copied out to all heads before attention."""
     step_bytes: float | None = None
     """Temporary bytes per trained parameter at the update; None takes the recipe's."""
     unsharded_gradients: bool = False

@@ -72,10 +72,12 @@ TORCHTITAN = Rules(
     gathered_layers=2.0,
     reduce_bytes=6.0,
     step_bytes=0.0,
-    norm_kept=6.0,
+    norm_kept=8.0,
+    expanded_kv=True,
     spread=0.25,
 )
-"""torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm (fused), fused AdamW;
+"""torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm widened to fp32,
+keys and values repeated to all heads (torchtitan/models/llama3), fused AdamW;
 max_reserved is logged."""
 
 FSDP_QLORA = Rules(
