@@ -220,3 +220,11 @@ def test_names_that_are_not_known(
         scaling(connection, question)
     with pytest.raises(error):
         attention(connection, model, on)
+
+
+def test_a_mesh_gives_a_small_group_few_of_its_links(connection: sqlite3.Connection) -> None:
+    """MI300X: 7 links of 64 GB/s per direction; two devices share one of them, eight all."""
+    two, eight = (tensor(connection, "Llama-3.1-8B", "8x mi300x", degree) for degree in (2, 8))
+
+    assert two["link_gb_s"] == pytest.approx(64)
+    assert eight["link_gb_s"] == pytest.approx(448)

@@ -42,6 +42,9 @@ QUESTIONS = {
     "fit what": ("fit", "--on", "rtx-4090", "--limit", "5"),
     "estimate": ("estimate", "70", "--precision", "int4"),
     "train": ("train", "Qwen3-8B", "--on", "8x h100-sxm5-80gb"),
+    "speed": ("speed", "Qwen3-8B", "--on", "rtx-4090", "--precision", "q4_k_m"),
+    "scaling": ("scaling", "Qwen3-8B", "--on", "8x h100-sxm5-80gb", "--degrees", "1,8"),
+    "attention": ("attention", "Qwen3-8B", "--on", "h100-sxm5-80gb", "--context", "32k"),
     "hardware": ("hardware", "hopper"),
     "models": ("models", "qwen3"),
     "show accelerator": ("show", "h100-sxm5-80gb"),
@@ -77,7 +80,7 @@ def test_table_is_plain_text(name: str, catalog: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["fit where", "fit what", "hardware", "models", "sql"])
+@pytest.mark.parametrize("name", ["fit where", "fit what", "scaling", "hardware", "models", "sql"])
 def test_lists_have_query_and_results(name: str, catalog: Path) -> None:
     """A list answers with the question and its results."""
     document = json.loads(rackfit(*QUESTIONS[name], "--json", catalog=catalog).stdout)

@@ -31,7 +31,7 @@ def link_for(connection: sqlite3.Connection, machine: Machine, degree: int) -> L
     """
     row = row_of(connection, "accelerators", "accelerator_id", machine.device.accelerator_id)
     system = _system(connection, machine)
-    alone = machine.per_domain if machine.count > 1 else HOST_DEVICES
+    alone = max(machine.per_domain, HOST_DEVICES) if machine.nodes == 1 else machine.per_domain
     per_host = system["accelerator_count"] if system else alone
     domain = (row["scaleup_max_devices"] or per_host) if _switched(row) else per_host
     if degree > max(per_host, domain):
@@ -71,7 +71,11 @@ def _fast(
     family = "Infinity Fabric" if "Infinity Fabric" in name else "NVLink"
     measured = _measured(connection, row, family)
     basis = f"{total:g} GB/s in total, {total / 2:g} per direction, as printed{measured}"
-    return Link(name, topology, total / 2, 1, STEP_US.get(family, NETWORK_US), basis)
+    rate, links = total / 2, row["scaleup_links"]
+    if topology == "full mesh" and links and degree - 1 < links:
+        rate *= (degree - 1) / links
+        basis += f"; {degree - 1} of {links} links lead to the other devices of the group"
+    return Link(name, topology, rate, 1, STEP_US.get(family, NETWORK_US), basis)
 
 
 def _topology(name: str, system: dict[str, Any] | None) -> str:
