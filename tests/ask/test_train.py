@@ -107,6 +107,26 @@ def test_context_parallelism_lengthens_sequences_and_sharding_does_not(connectio
     assert divided["max_sequence_length"] > 3 * sharded["max_sequence_length"]
 
 
+def test_attention_without_a_fused_kernel_keeps_its_scores(connection: sqlite3.Connection) -> None:
+    """5 bytes per head and pair of tokens come on top of each layer (Korthikanti et al.): 32 heads, 36 layers."""
+    asked = {"zero": 3, "recompute": "none", "offload": "none", "sequence_length": 2048, "tp": 1}
+    fused = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", **asked)["per_device"]["activations_bytes"]
+    plain = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", flash=False, **asked)["per_device"]["activations_bytes"]
+
+    assert plain - fused == pytest.approx(5 * 32 * 2048 * 2048 * 36, rel=1e-6)
+
+
+def test_hybrid_sharding_divides_less(connection: sqlite3.Connection) -> None:
+    """States divided over 4 of 8 ranks are twice as large on each; keeping gathered weights costs more."""
+    asked = {"zero": 3, "recompute": "full", "offload": "none", "tp": 1}
+    whole = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", **asked)["per_device"]
+    part = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", shards=4, **asked)["per_device"]
+    kept = ask(connection, "Qwen3-8B", "8x h100-sxm5-80gb", reshard=False, **asked)["per_device"]
+
+    assert part["optimizer_bytes"] == pytest.approx(2 * whole["optimizer_bytes"], rel=1e-6)
+    assert kept["gathered_bytes"] > whole["gathered_bytes"]
+
+
 def test_reinforcement_learning_holds_several_models(connection: sqlite3.Connection) -> None:
     """PPO trains actor and critic beside reference and reward model: more than supervised training alone."""
     asked = {"zero": 3, "recompute": "full", "offload": "none"}

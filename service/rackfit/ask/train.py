@@ -58,6 +58,7 @@ class TrainQuestion:
     job: str | None = None
     shards: int | None = None
     reshard: bool = True
+    flash: bool = True
     teacher: str | None = None
     rollout_share: float | None = None
 
@@ -163,7 +164,8 @@ def _resolved(
         assumed.append("micro-batch: 1 sequence per device")
     rules = TABLE[question.framework] if question.framework else replace(TRANSFORMERS, spread=0.15)
     if question.framework is None:
-        assumed.append("framework: eager PyTorch with fused attention, as Transformers runs it")
+        attention = "fused attention" if question.flash else "attention that keeps its scores"
+        assumed.append(f"framework: eager PyTorch with {attention}, as Transformers runs it")
     if machine.others:
         assumed.append("unlike devices: the first kind is taken for all")
     host = host_of(connection, machine)
@@ -248,7 +250,7 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
     offload = read_offload(question.offload) if question.offload else Offload()
     return Job(
         setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
-        question.recompute or "none", offload=offload, adapter=setting.adapter, loss=question.loss,
+        question.recompute or "none", question.flash, offload=offload, adapter=setting.adapter, loss=question.loss,
         head_tokens_factor=factor, extra_models=frozen + setting.teacher,
         trained_models=trained,
     )  # fmt: skip

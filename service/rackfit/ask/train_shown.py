@@ -118,6 +118,7 @@ def strategy(job: Job) -> dict[str, Any]:
         "cp": parallel.cp,
         "ep": parallel.ep,
         "recompute": job.recompute,
+        "flash": job.flash,
         "offload_optimizer": offload.optimizer,
         "offload_parameters": offload.parameters,
         "offload_activations": offload.activations,
