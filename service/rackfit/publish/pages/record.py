@@ -105,6 +105,7 @@ def helpers(urls: Any, database: str) -> dict[str, Any]:
         "device_href": lambda key: render.page_link(urls, "accelerator_id", key),
         "system_href": lambda key: render.page_link(urls, "system_id", key),
         "source_href": lambda key: render.row_link(urls, database, "sources", key),
+        "link_href": lambda key: render.row_link(urls, database, "interconnects", key),
         "precision_href": lambda key: render.row_link(urls, database, "precisions", key),
         "why_href": lambda **asked: f"{urls.path('/why')}?{render.query_string(asked)}",
         "query_href": lambda slug, **asked: f"{urls.query(database, slug)}?{render.query_string(asked)}",

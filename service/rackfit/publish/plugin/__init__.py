@@ -8,7 +8,20 @@ from datasette import hookimpl
 
 from rackfit.publish import named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
-from rackfit.publish.pages import accuracy, compare, hardware, home, measurement, model, search, status, system, why
+from rackfit.publish.pages import (
+    accuracy,
+    compare,
+    glossary,
+    hardware,
+    home,
+    measurement,
+    model,
+    search,
+    sources,
+    status,
+    system,
+    why,
+)
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -79,6 +92,8 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/hardware/(?P<name>.+?)(?P<format>\.json)?$", hardware.page),
         (r"^/system/(?P<name>.+?)(?P<format>\.json)?$", system.page),
         (r"^/compare(?P<format>\.json|\.csv)?$", compare.page),
+        (r"^/glossary(?P<format>\.json)?$", glossary.page),
+        (r"^/sources(?P<format>\.json|\.csv)?$", sources.page),
         (r"^/search(?P<format>\.json)?$", search.page),
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
@@ -93,6 +108,8 @@ def menu_links(datasette: Any) -> list[dict[str, str]]:
         {"href": datasette.urls.path("/search"), "label": "Look up"},
         {"href": datasette.urls.path("/compare"), "label": "Compare"},
         {"href": datasette.urls.path("/accuracy"), "label": "Accuracy"},
+        {"href": datasette.urls.path("/sources"), "label": "Sources"},
+        {"href": datasette.urls.path("/glossary"), "label": "Glossary"},
     ]
 
 

@@ -1,0 +1,118 @@
+"""/sources: where facts come from, by class, and every place where sources disagree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.catalog.read import rows_of
+from rackfit.errors import RackfitError, UsageError
+from rackfit.publish import render
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.record import helpers
+from rackfit.publish.pages.spreadsheet import as_csv
+
+CLASSES = {
+    "vendor": "vendor's documents",
+    "vendor_data": "data and tools that a vendor maintains",
+    "engine_source": "source code of engines and frameworks",
+    "device_print": "what drivers and logs print",
+    "paper": "papers",
+    "second_hand": "press, collected data, community",
+}
+"""Class of sources -> its words, the nearest to the thing itself first."""
+
+MOST = 40
+"""Sources shown without a filter: those that most facts rest on."""
+
+PAGES = {"models": "model_id", "accelerators": "accelerator_id", "systems": "system_id"}
+
+BY_CLASS = """
+select source_class, count(distinct sources.source_id) as sources, count(provenance.field) as facts,
+    coalesce(sum(provenance.rank = 1), 0) as first_facts, coalesce(sum(provenance.second_hand), 0) as unconfirmed
+from sources left join provenance using (source_id) group by source_class
+"""
+LIST = """
+select sources.source_id, title, url, issuer, published, accessed, source_class, licence, share_alike,
+    count(provenance.field) as facts
+from sources left join provenance using (source_id)
+where ? = '' or source_class = ? group by sources.source_id order by facts desc, sources.source_id
+"""
+DISPUTES = "select table_name, key, field, other_value, source_id, reason from disputes order by table_name, key, field"
+
+COLUMNS = ("source_id", "title", "url", "issuer", "published", "accessed", "source_class", "licence", "share_alike",
+           "facts")  # fmt: skip
+
+
+def read(answers: Answers, chosen: str) -> dict[str, Any]:
+    """Return counts by class, the sources of one class or of all, and the disputes.
+
+    Raises:
+        UsageError: no such class.
+    """
+    if chosen and chosen not in CLASSES:
+        raise UsageError(f"class = {chosen[:60]!r}: expected one of {', '.join(CLASSES)}")
+    counts = {row["source_class"]: row for row in rows_of(answers.connection, BY_CLASS)}
+    return {
+        "class": chosen or None,
+        "classes": [{"words": words, **counts[name]} for name, words in CLASSES.items() if name in counts],
+        "sources": rows_of(answers.connection, LIST, chosen, chosen),
+        "disputes": rows_of(answers.connection, DISPUTES),
+    }
+
+
+_kept: dict[tuple[str, int, str], dict[str, Any]] = {}
+
+
+def _read_once(answers: Answers, chosen: str) -> dict[str, Any]:
+    """Return `read`, made once per state of the file: counting every fact takes longer than a page may."""
+    key = (str(answers.path), answers.path.stat().st_mtime_ns, chosen)
+    if key not in _kept:
+        found = read(answers, chosen)
+        if len(_kept) > len(CLASSES):
+            _kept.clear()
+        _kept[key] = found
+    return _kept[key]
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /sources, /sources.json and /sources.csv."""
+    chosen = (request.args.get("class") or "").strip()
+    form = request.url_vars.get("format")
+    status, problem, found = 200, None, None
+    try:
+        found = await ask(open_database(datasette), lambda answers: _read_once(answers, chosen))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if form == ".csv":
+        rows = [[row[name] for name in COLUMNS] for row in (found or {}).get("sources", [])]
+        text = f"{problem['error']}\n" if problem else as_csv(COLUMNS, rows)
+        kind = "text/plain" if problem else "text/csv"
+        return Response(text, status=status, content_type=f"{kind}; charset=utf-8")
+    if form:
+        return json_response(problem or {"ok": True, **(found or {})}, status)
+    return await html_response(
+        datasette, "rackfit_sources.html", _context(datasette, chosen, found, problem), request, status
+    )
+
+
+def _context(
+    datasette: Any, chosen: str, found: dict[str, Any] | None, problem: dict[str, Any] | None
+) -> dict[str, Any]:
+    urls, database = datasette.urls, open_database(datasette).name
+    shown: dict[str, Any] = {"chosen": chosen[:60], "problem": problem, "found": found, "classes": CLASSES}
+    if found is None:
+        return shown
+    asked = render.query_string({"class": chosen})
+    return shown | helpers(urls, database) | {
+        "listed": found["sources"] if chosen else found["sources"][:MOST],
+        "record_href": lambda row: (
+            render.page_link(urls, PAGES[row["table_name"]], row["key"])
+            if row["table_name"] in PAGES
+            else render.row_link(urls, database, row["table_name"], row["key"])
+        ),
+        "json_href": f"{urls.path('/sources.json')}?{asked}",
+        "csv_href": f"{urls.path('/sources.csv')}?{asked}",
+    }  # fmt: skip
