@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rackfit.accuracy.score import score as score
+    from rackfit.ask.attention import attention as attention
+    from rackfit.ask.attention import hierarchy as hierarchy
     from rackfit.ask.facts import hardware as hardware
     from rackfit.ask.facts import models as models
     from rackfit.ask.facts import show as show
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from rackfit.ask.lists import what_runs as what_runs
     from rackfit.ask.lists import where_it_runs as where_it_runs
     from rackfit.ask.question import FitQuestion as FitQuestion
+    from rackfit.ask.scaling import scaling as scaling
+    from rackfit.ask.speed import speed_one as speed_one
     from rackfit.ask.together import fit_together as fit_together
     from rackfit.ask.train import TrainQuestion as TrainQuestion
     from rackfit.ask.train import train_one as train_one
@@ -37,17 +41,21 @@ _HOMES = {
     "FitQuestion": "rackfit.ask.question",
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
+    "attention": "rackfit.ask.attention",
     "build": "rackfit.assemble",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
     "fit_one": "rackfit.ask.fit",
     "fit_together": "rackfit.ask.together",
     "hardware": "rackfit.ask.facts",
+    "hierarchy": "rackfit.ask.attention",
     "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
     "resolve": "rackfit.catalog.resolve",
+    "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
     "show": "rackfit.ask.facts",
+    "speed_one": "rackfit.ask.speed",
     "train_one": "rackfit.ask.train",
     "what_runs": "rackfit.ask.lists",
     "where_it_runs": "rackfit.ask.lists",
@@ -59,17 +67,21 @@ __all__ = [
     "RackfitError",
     "TrainQuestion",
     "__version__",
+    "attention",
     "build",
     "default_catalog",
     "estimate_vram",
     "fit_one",
     "fit_together",
     "hardware",
+    "hierarchy",
     "models",
     "open_catalog",
     "resolve",
+    "scaling",
     "score",
     "show",
+    "speed_one",
     "train_one",
     "what_runs",
     "where_it_runs",

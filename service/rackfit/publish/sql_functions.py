@@ -11,6 +11,7 @@ from typing import Any
 
 from rackfit.publish.answers import Answers
 from rackfit.publish.errors_in_sql import explained
+from rackfit.publish.sql_speed import speed_functions
 
 GIB = 2**30
 GB = 10**9
@@ -97,6 +98,10 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
             "train_json", -1, "train_json(model, hardware, recipe, sequence_length)",
             "how the model can be trained there, as JSON; the last two may be left out",
             _nothing_from_nothing(train_json),
+        ),
+        *(
+            SqlFunction(name, -1, signature, meaning, _nothing_from_nothing(call))
+            for name, signature, meaning, call in speed_functions(answers)
         ),
         SqlFunction(
             "resolve_name", 2, "resolve_name(kind, name)",

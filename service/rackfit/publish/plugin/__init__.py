@@ -18,6 +18,7 @@ from rackfit.publish.pages import (
     model,
     search,
     sources,
+    speed,
     status,
     system,
     why,
@@ -86,6 +87,7 @@ def register_routes() -> list[tuple[str, Any]]:
     """Add the pages that explain answers and score them and the status, and list databases without their paths."""
     return [
         (r"^/why(?P<format>\.json)?$", why.page),
+        (r"^/speed(?P<format>\.json|\.csv)?$", speed.page),
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
         (r"^/accuracy/(?P<case_id>[^/]+?)(?P<format>\.json)?$", measurement.page),
         (r"^/model/(?P<name>.+?)(?P<format>\.json)?$", model.page),
@@ -105,6 +107,7 @@ def menu_links(datasette: Any) -> list[dict[str, str]]:
     """Add the questions and the scoreboard to the menu."""
     return [
         {"href": datasette.urls.path("/why"), "label": "Does it fit?"},
+        {"href": datasette.urls.path("/speed"), "label": "How fast?"},
         {"href": datasette.urls.path("/search"), "label": "Look up"},
         {"href": datasette.urls.path("/compare"), "label": "Compare"},
         {"href": datasette.urls.path("/accuracy"), "label": "Accuracy"},

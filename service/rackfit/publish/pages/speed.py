@@ -1,0 +1,148 @@
+"""/speed: how fast a model runs on a machine, how it spreads over the links, and attention in the memory hierarchy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.errors import RackfitError, UnsupportedError, UsageError
+from rackfit.publish import render
+from rackfit.publish.answers import Answers, whole
+from rackfit.publish.drawings import hierarchy
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.form import LONGEST
+from rackfit.publish.pages.spreadsheet import as_csv
+from rackfit.publish.sql_speed import scaling_rows
+
+CSV_COLUMNS = (
+    "strategy", "degree", "tokens", "figure", "compute_s", "communication_s", "efficiency", "link", "link_gb_s",
+    "bound_by", "assumptions",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SpeedForm:
+    """What the page was asked, as it was typed."""
+
+    model: str = ""
+    on: str = ""
+    precision: str = ""
+    context: str = ""
+    sequences: str = ""
+    degrees: str = ""
+    tokens: str = ""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The parameters that were filled in."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
+
+    def number(self, name: str) -> int | None:
+        """Return a figure of the form, None where it was left out.
+
+        Raises:
+            UsageError: it is no whole number.
+        """
+        text = getattr(self, name).replace(",", "").replace("_", "")
+        return whole(name, text) if text else None
+
+
+def read_speed_form(arguments: Any) -> SpeedForm:
+    """Return the form of a request.
+
+    Raises:
+        UsageError: a parameter is too long.
+    """
+    form = SpeedForm(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(SpeedForm)})
+    for name, value in form.asked.items():
+        if len(value) > LONGEST:
+            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
+    return form
+
+
+def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
+    """Return the three answers to a form with a model and a machine; what has none says why.
+
+    Raises:
+        RackfitError: a name or figure that cannot be read.
+    """
+    from rackfit.ask.attention import attention
+    from rackfit.ask.question import FitQuestion
+    from rackfit.ask.speed import speed_one
+
+    if not form.model or not form.on:
+        raise UsageError("name a model and the hardware it should run on")
+    context = form.number("context")
+    question = FitQuestion(
+        model=form.model, on=form.on, precision=form.precision or None, context=context,
+        sequences=form.number("sequences"),
+    )  # fmt: skip
+    found: dict[str, Any] = {"speed": speed_one(answers.connection, question)}
+    parts = {
+        "scaling": lambda: scaling_rows(
+            answers, form.model, form.on, form.degrees, form.tokens, form.precision or None
+        ),
+        "attention": lambda: attention(answers.connection, form.model, form.on, context or 131072),
+    }  # fmt: skip
+    for name, part in parts.items():
+        try:
+            found[name] = part()
+        except UnsupportedError as error:
+            found |= {name: None, f"{name}_missing": str(error)}
+    return found
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /speed, /speed.json and /speed.csv (the rows of scaling)."""
+    style = request.url_vars.get("format")
+    form, status, found, problem = SpeedForm(), 200, None, None
+    try:
+        form = read_speed_form(request.args)
+        if form.asked or style:
+            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if style == ".json":
+        return json_response(problem or found or {}, status)
+    if style == ".csv":
+        if problem or found is None:
+            return Response.text((problem or {"error": ""})["error"] + "\n", status)
+        rows = [[row.get(name) for name in CSV_COLUMNS] for row in found["scaling"] or []]
+        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    shown = _context(datasette, form, found, problem)
+    return await html_response(datasette, "rackfit_speed.html", shown, request, status)
+
+
+def _context(
+    datasette: Any, form: SpeedForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
+) -> dict[str, Any]:
+    urls = datasette.urls
+    shown: dict[str, Any] = {"form": form, "found": found, "problem": problem, "near": []}
+    if problem is not None:
+        field = "model" if "model" in problem["error"].split("'")[0] else "on"
+        shown["near"] = [
+            (name, f"{urls.path('/speed')}?{render.query_string({**form.asked, field: name})}")
+            for name in problem.get("near", [])
+        ]
+    if found is None:
+        return shown
+    asked, speed = render.query_string(form.asked), found["speed"]
+    attention = found["attention"]
+    levels = []
+    if attention:
+        own = attention["hierarchy"]
+        levels = hierarchy.levels([row for row in own["levels"] if row["capacity_bytes"]], own["compute_units"])
+    return shown | {
+        "verdict": render.verdict(speed["verdict"]),
+        "model_href": render.page_link(urls, "model_id", speed["model"]),
+        "accelerator_href": render.page_link(urls, "accelerator_id", speed["accelerator"]),
+        "efficiency_href": render.row_link(
+            urls, open_database(datasette).name, "efficiencies", (speed["efficiency"] or {}).get("efficiency_id", "")
+        ),
+        "json_href": f"{urls.path('/speed.json')}?{asked}",
+        "csv_href": f"{urls.path('/speed.csv')}?{asked}",
+        "picture": hierarchy.picture(levels),
+        "gb": lambda size: f"{size / 1e9:,.4g} GB",
+    }
