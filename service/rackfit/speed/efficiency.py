@@ -64,7 +64,7 @@ def choose_efficiency(
     wanted = ALIKE.get(engine, engine)
 
     def nearness(one: Efficiency) -> tuple[float, int, str]:
-        near = 4.0 * (one.engine_name == wanted) + 3.0 * (one.memory_class == chip.memory_class)
+        near = 8.0 * (one.engine_name == wanted) + 4.0 * (one.memory_class == chip.memory_class)
         near += 2.0 * (one.precision_family in (family, "any")) + 1.0 * (kernel is not None and one.kernel == kernel)
         near += 0.5 * (chip.accelerator_id in one.devices)
         return near, one.case_count, one.efficiency_id

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Layout
-from rackfit.speed.domain import Chip, Chosen, Ranged
+from rackfit.speed.domain import Chip, Chosen, Efficiency, Ranged
 from rackfit.speed.efficiency import reached_gb_s
 from rackfit.speed.traffic import Traffic
 
@@ -44,7 +44,7 @@ class Step:
     @property
     def total_ms(self) -> float:
         """Time of the step."""
-        return max(self.device_ms, self.host_ms)
+        return max(self.device_ms, self.host_ms, self.bound_ms)
 
     @property
     def bound_by(self) -> str:
@@ -90,32 +90,45 @@ def decode_step(
     """
     one = chosen.efficiency
     stages = [chips[index if len(chips) > 1 else 0] for index in range(len(traffic.weights))]
-    by_head = one.head_cache_gb_s is not None
-    read = bound = 0.0
+    read = cache_read = bound = 0.0
     for chip, weights, cache in zip(stages, traffic.weights, traffic.cache, strict=True):
-        read += (weights + (0.0 if by_head else cache)) / GB / reached_gb_s(one, chip)
+        reached = reached_gb_s(one, chip)
+        read += weights / GB / reached
+        cache_read += cache / GB / reached
         bound += (weights + cache) / GB / float(chip.bandwidth_gb_s or 1.0)
-    layers = sum(traffic.layers)
+    by_head = head_cache_s(anatomy, context, sequences, one.head_cache_gb_s, stages[0].units)
+    slow_cache = by_head > cache_read
+    return Step(
+        bound_ms=max(1000 * bound, compute_ms[0]),
+        read_ms=1000 * (read if slow_cache else read + cache_read),
+        compute_ms=compute_ms[1],
+        layers_ms=_fixed_ms(anatomy, one),
+        split_ms=_split_ms(sum(traffic.layers), layout, one, reduce_ms),
+        cache_ms=1000 * by_head if slow_cache else 0.0,
+        host_ms=sum(traffic.layers) * one.host_layer_ms,
+    )
+
+
+def _fixed_ms(anatomy: Anatomy, one: Efficiency) -> float:
+    """Return the fixed time of all layers, routing included."""
     experts = sum(group.count for group in anatomy.model.groups if group.n_experts)
+    return anatomy.model.n_layers * one.layer_ms + experts * (one.moe_layer_ms or 0.0)
+
+
+def _split_ms(layers: int, layout: Layout, one: Efficiency, reduce_ms: float) -> float:
+    """Return what the split of a model costs one step: hand-overs, and two all-reduces per layer."""
     split = one.handover_ms * (layout.pp - 1)
     if layout.tp > 1:
         each = one.all_reduce_ms + one.all_reduce_step_ms * 2 * (layout.tp - 1)
         split += ALL_REDUCES_PER_LAYER * layers * each + reduce_ms
-    return Step(
-        bound_ms=max(1000 * bound, compute_ms[0]),
-        read_ms=1000 * read,
-        compute_ms=compute_ms[1],
-        layers_ms=layers * one.layer_ms + experts * (one.moe_layer_ms or 0.0),
-        split_ms=split,
-        cache_ms=1000 * head_cache_s(anatomy, context, sequences, one.head_cache_gb_s) if by_head else 0.0,
-        host_ms=layers * one.host_layer_ms,
-    )
+    return split
 
 
-def head_cache_s(anatomy: Anatomy, context: float, sequences: int, rate_gb_s: float | None) -> float:
-    """Return the seconds in which the cache is read where one block reads a query head's keys and values.
+def head_cache_s(anatomy: Anatomy, context: float, sequences: int, rate_gb_s: float | None, units: int | None) -> float:
+    """Return the seconds in which the cache is read where one block reads a query head's keys and values; 0 elsewhere.
 
-    Heads run side by side, so a layer takes as long as one of them: tokens x (d_k + d_v) x 2 bytes / rate.
+    Heads run side by side, one to a compute unit, so a layer takes as long as one of them, times the rounds that the
+    heads of all sequences need: tokens x (d_k + d_v) x 2 bytes / rate.
     """
     if rate_gb_s is None:
         return 0.0
@@ -123,8 +136,9 @@ def head_cache_s(anatomy: Anatomy, context: float, sequences: int, rate_gb_s: fl
     for group in anatomy.model.groups:
         if group.n_heads and group.attention != "none":
             tokens = min(context, group.window) if group.window else context
-            total += group.count * tokens * ((group.d_k or 0) + (group.d_v or 0)) * 2
-    return total * sequences / GB / rate_gb_s
+            rounds = -(-group.n_heads * sequences // units) if units else sequences
+            total += group.count * rounds * tokens * ((group.d_k or 0) + (group.d_v or 0)) * 2
+    return total / GB / rate_gb_s
 
 
 def tokens_per_s(step: Step, chosen: Chosen, sequences: int = 1) -> Ranged:
