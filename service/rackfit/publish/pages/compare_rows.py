@@ -9,7 +9,7 @@ from typing import Any
 from rackfit.catalog.read import rows_of
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import hardware, model, system
-from rackfit.publish.pages.home import MODELS
+from rackfit.publish.pages.matrix import MODELS
 
 RATES = ("fp32", "bf16", "fp16", "fp8", "int8", "fp4")
 

@@ -5,42 +5,12 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from datasette.database import QueryInterrupted
-
-from rackfit.errors import CatalogError
+from rackfit.errors import CatalogError, RackfitError
 from rackfit.publish import named_queries, render
-from rackfit.publish.pages.common import open_database
+from rackfit.publish.pages import matrix
+from rackfit.publish.pages.common import error_body, html_response, open_database
 from rackfit.publish.pages.status import summary
 from rackfit.publish.settings import is_catalog
-
-MODELS = (
-    ("qwen/qwen3-4b", "Qwen3 4B"),
-    ("meta-llama/llama-3.1-8b", "Llama 3.1 8B"),
-    ("qwen/qwen3-8b", "Qwen3 8B"),
-    ("google/gemma-3-12b-pt", "Gemma 3 12B"),
-    ("openai/gpt-oss-20b", "gpt-oss 20B"),
-    ("google/gemma-3-27b-pt", "Gemma 3 27B"),
-    ("qwen/qwen3-30b-a3b", "Qwen3 30B-A3B"),
-    ("qwen/qwen3-32b", "Qwen3 32B"),
-    ("meta-llama/llama-3.1-70b", "Llama 3.1 70B"),
-    ("openai/gpt-oss-120b", "gpt-oss 120B"),
-    ("qwen/qwen3-235b-a22b", "Qwen3 235B-A22B"),
-    ("deepseek-ai/deepseek-v3", "DeepSeek V3"),
-)
-"""Rows of the matrix: what people ask for most, by size."""
-
-CONFIGURATIONS = (
-    ("1x-nvidia-rtx-4060-ti-16gb", "RTX 4060 Ti 16 GB"),
-    ("1x-nvidia-rtx-4090", "RTX 4090"),
-    ("1x-nvidia-rtx-5090", "RTX 5090"),
-    ("1x-apple-m4-max-40c-128gb", "M4 Max 128 GB"),
-    ("1x-nvidia-gb10", "DGX Spark"),
-    ("1x-nvidia-l40s", "L40S"),
-    ("1x-nvidia-h100-sxm5-80gb", "H100 80 GB"),
-    ("8x-nvidia-h100-sxm5-80gb", "8 x H100"),
-    ("8x-nvidia-h200-sxm-141gb", "8 x H200"),
-)
-"""Columns of the matrix; those that a catalog lacks are left out."""
 
 STARTS = (
     ("where_a_model_fits", "model=qwen3-32b"),
@@ -60,86 +30,40 @@ COUNTED = (
     ("measurements", "measurements"), ("configurations", "shapes"), ("sources", "sources"),
 )  # fmt: skip
 
-ORDER = ("no", "tight", "fits")
 
-MATRIX = """
-select fit_models.model_id, configurations.configuration_id, cells.verdict, precisions.effective_bits,
-    precisions.precision_id, models.native_precision_id = precisions.precision_id as is_native
-from configurations
-cross join inference_cells as cells on cells.configuration_key = configurations.configuration_key
-join fit_models on fit_models.model_key = cells.model_key
-join models on models.model_id = fit_models.model_id
-join fit_precisions on fit_precisions.precision_key = cells.precision_key
-join precisions on precisions.precision_id = fit_precisions.precision_id
-where configurations.configuration_id in ({configurations}) and +fit_models.model_id in ({models})
-"""
-"""`inference_fits`, with the order of joins fixed: through the view SQLite may read every cell."""
-
-
-def width(bits: float) -> str:
-    """Return a format's width as people say it; Q4_K_M is a 4-bit format of 4.8 effective bits."""
-    return "16-bit" if bits > 10 else "8-bit" if bits > 6 else "4-bit" if bits > 3.5 else f"{round(bits)}-bit"
-
-
-def _best(rows: list[Any]) -> dict[tuple[str, str], Any]:
-    """Return for each cell the format with the best verdict; among equals the released one, else that of most bits."""
-    best: dict[tuple[str, str], Any] = {}
-    for row in sorted(
-        rows, key=lambda row: (ORDER.index(row["verdict"]), row["is_native"] or 0, row["effective_bits"])
-    ):
-        best[(row["model_id"], row["configuration_id"])] = row
-    return best
-
-
-async def matrix(database: Any, urls: Any) -> dict[str, Any]:
-    """Return the columns and rows of the small matrix, each cell with its verdict, words and address."""
-    ids = {f"m{number}": name for number, (name, _) in enumerate(MODELS)}
-    shapes = {f"c{number}": name for number, (name, _) in enumerate(CONFIGURATIONS)}
-    sql = MATRIX.format(
-        models=", ".join(f":{name}" for name in ids), configurations=", ".join(f":{name}" for name in shapes)
-    )
-    try:
-        found = await database.execute(sql, {**ids, **shapes})
-    except QueryInterrupted:
-        return {"columns": [], "rows": []}
-    best = _best(list(found.rows))
-    columns = [(key, name) for key, name in CONFIGURATIONS if any(cell == key for _, cell in best)]
-    table = str(urls.table(database.name, "inference_fits"))
-    rows = []
-    for model_id, name in MODELS:
-        cells = []
-        for configuration_id, _ in columns:
-            row = best.get((model_id, configuration_id))
-            address = f"{table}?{render.query_string({'model_id': model_id, 'configuration_id': configuration_id})}"
-            cells.append({"html": _cell(row), "href": address if row is not None else None})
-        if any(cell["href"] for cell in cells):
-            rows.append({"name": name, "href": render.page_link(urls, "model_id", model_id), "cells": cells})
-    heads = [
-        {"name": name, "href": render.row_link(urls, database.name, "configurations", key)} for key, name in columns
-    ]
-    return {"columns": heads, "rows": rows}
-
-
-def _cell(row: Any) -> Any:
-    if row is None:
-        return render.EMPTY
-    if row["verdict"] == "no":
-        return render.verdict("no")
-    title = f"{row['precision_id']}: {row['effective_bits']:g} effective bits"
-    return render.verdict(row["verdict"], f"{row['verdict']} {width(row['effective_bits'])}", title)
-
-
-async def context(datasette: Any) -> dict[str, Any]:
-    """Return what the home page shows, None-safe where no catalog is open. It is made once per opened catalog."""
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /, with the matrix for the figures asked."""
     try:
         database = open_database(datasette)
     except CatalogError:
-        return {"open": False}
-    kept = getattr(database, "_rackfit_home", None)
+        shown = {"rackfit": {"open": False}, "databases": list(datasette.databases.values())}
+        return await html_response(datasette, "rackfit_home.html", shown, request, 200)
+    asked = matrix.read_asked(request.args)
+    status, problem = 200, None
+    known = await _known(datasette, database)
+    try:
+        found = matrix.table(await matrix.cells(database, asked), asked, database, datasette.urls)
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+        found = {"columns": [], "rows": []}
+    shown = {"rackfit": {**known, "matrix": found, "asked": asked, "formats": _formats(asked), "problem": problem}}
+    return await html_response(datasette, "rackfit_home.html", shown, request, status)
+
+
+def _formats(asked: matrix.Asked) -> list[tuple[str, str, bool]]:
+    """Return the formats of the form: value, words, whether it is chosen; what was typed is among them."""
+    typed = asked.precision[:60]
+    listed = [*matrix.FORMATS]
+    if typed not in dict(listed):
+        listed.append((typed, typed))
+    return [(value, words, value == typed) for value, words in listed]
+
+
+async def _known(datasette: Any, database: Any) -> dict[str, Any]:
+    """Return what the page says of an opened catalog; it is made once."""
+    kept: dict[str, Any] | None = getattr(database, "_rackfit_home", None)
     if kept is None:
-        kept = await _context(datasette, database)
-        if kept["matrix"]["rows"]:
-            database._rackfit_home = kept
+        kept = database._rackfit_home = await _context(datasette, database)
     return kept
 
 
@@ -175,5 +99,20 @@ async def _context(datasette: Any, database: Any) -> dict[str, Any]:
             }
             for slug, query in sorted(queries.items(), key=lambda item: item[1].title)
         ],
-        "matrix": await matrix(database, urls),
+        "changes": await _changes(database, urls, found["release"]),
+    }
+
+
+async def _changes(database: Any, urls: Any, release: dict[str, Any]) -> dict[str, Any]:
+    """Return how many facts of each table this release changed, and what its notes say."""
+    counted = await database.execute(
+        "select table_name, count(*) as facts from changes where version = ? group by table_name order by facts desc",
+        (release["version"],),
+    )
+    notes = await database.execute("select notes from releases where version = ?", (release["version"],))
+    asked = render.query_string({"version": release["version"]})
+    return {
+        "tables": [dict(row) for row in counted.rows],
+        "notes": notes.rows[0]["notes"] if notes.rows else None,
+        "href": f"{urls.table(database.name, 'changes')}?{asked}",
     }

@@ -71,21 +71,10 @@ def extra_css_urls() -> list[str]:
 
 
 @hookimpl
-def extra_template_vars(view_name: str, datasette: Any) -> Any:
-    """Give the home page its counts and its matrix."""
-    if view_name != "index":
-        return {}
-
-    async def variables() -> dict[str, Any]:
-        return {"rackfit": await home.context(datasette)}
-
-    return variables
-
-
-@hookimpl
 def register_routes() -> list[tuple[str, Any]]:
     """Add the pages that explain answers and score them and the status, and list databases without their paths."""
     return [
+        (r"^/$", home.page),
         (r"^/why(?P<format>\.json)?$", why.page),
         (r"^/speed(?P<format>\.json|\.csv)?$", speed.page),
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
