@@ -69,6 +69,14 @@ def test_efficiency_is_what_it_says(connection: sqlite3.Connection) -> None:
         assert row["degree"] > 1 or row["efficiency"] == 1
 
 
+def test_bytes_per_token_on_the_link(connection: sqlite3.Connection) -> None:
+    """70B over 8: 80 layers x 2 all-reduces x 2 x 7/8 x 8192 x 2 bytes = 4.6 MB; a boundary of a pipeline 16 KB."""
+    found = {row["strategy"]: row["bytes_per_token"] for row in rows(connection, "Llama-3.1-70B", "8x h100-sxm5", 8)}
+
+    assert found["TP"] == 80 * 2 * 2 * 7 / 8 * 8192 * 2
+    assert (found["PP"], found["DP"]) == (16384, 0)
+
+
 def test_a_pipeline_is_viable_over_pcie(connection: sqlite3.Connection) -> None:
     """The seed: pipeline parallelism passes activations at boundaries only."""
     found = rows(connection, "Llama-3.1-70B", "8x a100-pcie-80gb", 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from rackfit.accuracy.figures import Figure
 from rackfit.accuracy.setting import CaseSetting
@@ -23,6 +24,8 @@ TENSOR_SPLIT = frozenset({"gpt-fast"})
 """Engines that split matrices though their rules of memory are those of a stack that splits layers."""
 SHORT_GENERATION = 256
 """Tokens assumed where a case states none: what short benchmarks generate."""
+TWO_DEVICES = frozenset({"amd-mi250", "amd-mi250x"})
+"""Cards that the driver shows as two devices: a count of such devices is a count of halves."""
 POWER_LIMIT = re.compile(r"(\d+)\s*W limit", re.IGNORECASE)
 
 
@@ -69,7 +72,10 @@ def case_chips(setting: CaseSetting, layout: Layout) -> tuple[Chip, ...]:
         devices += [other] * count
     names = [device.accelerator_id for device in devices]
     if len(set(names)) == 1 or len(names) != layout.pp:
-        return (read_chip(setting.connection, setting.device.accelerator_id),)
+        chip = read_chip(setting.connection, setting.device.accelerator_id)
+        if chip.accelerator_id in TWO_DEVICES and chip.bandwidth_gb_s:
+            chip = replace(chip, bandwidth_gb_s=chip.bandwidth_gb_s / 2, units=(chip.units or 0) // 2 or None)
+        return (chip,)
     return tuple(read_chip(setting.connection, name) for name in names)
 
 

@@ -18,6 +18,7 @@ from rackfit.memory.layouts import refusal
 from rackfit.speed.communication import (
     ACTIVATION_BYTES,
     Link,
+    bytes_per_token,
     efficiency,
     expert_parallel_s,
     pipeline_s,
@@ -114,6 +115,7 @@ def _row(connection: sqlite3.Connection, setting: Setting, plan: Plan) -> dict[s
         "efficiency": efficiency(compute, talk),
         "link": None if link is None else link.name,
         "link_gb_s": None if link is None else link.effective_gb_s,
+        "bytes_per_token": round(bytes_per_token(setting.subject.anatomy, plan.strategy, plan.degree)),
         "bound_by": "link" if talk > compute else side,
         "assumptions": "; ".join([*_inputs(run, plan, link), *notes]),
     }

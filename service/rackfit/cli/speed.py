@@ -32,6 +32,7 @@ SCALING_COLUMNS = {
     "efficiency": "efficiency",
     "link": "link",
     "link_gb_s": "GB/s",
+    "bytes_per_token": "bytes/token",
     "bound_by": "bound by",
 }
 LEVEL_COLUMNS = {

@@ -105,6 +105,21 @@ def expert_parallel_s(anatomy: Anatomy, tokens: int, degree: int, link: Link) ->
     return total
 
 
+def bytes_per_token(anatomy: Anatomy, strategy: str, degree: int) -> float:
+    """Return the bytes that one token costs one device's link in one direction: TP, PP (a boundary), EP; else 0."""
+    model, parts = anatomy.model, (degree - 1) / degree
+    if degree == 1 or strategy not in ("TP", "PP", "EP"):
+        return 0.0
+    size = model.d_model * ACTIVATION_BYTES
+    if strategy == "PP":
+        return float(size)
+    if strategy == "TP":
+        return 2 * model.n_layers * 2 * parts * size
+    width = (model.moe_latent_dim or model.d_model) * ACTIVATION_BYTES
+    visits = sum(group.count * (group.n_experts_active or 0) for group in model.groups if group.n_experts)
+    return 2 * parts * visits * width / degree
+
+
 def gradients_s(params: float, degree: int, link: Link) -> float:
     """Return the seconds in which replicas add up 16-bit gradients once per training step."""
     return all_reduce_s(params * ACTIVATION_BYTES, degree, link)

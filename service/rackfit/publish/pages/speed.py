@@ -18,7 +18,7 @@ from rackfit.publish.sql_speed import scaling_rows
 
 CSV_COLUMNS = (
     "strategy", "degree", "tokens", "figure", "compute_s", "communication_s", "efficiency", "link", "link_gb_s",
-    "bound_by", "assumptions",
+    "bytes_per_token", "bound_by", "assumptions",
 )  # fmt: skip
 
 
