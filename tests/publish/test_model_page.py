@@ -85,3 +85,19 @@ def test_round_ticks_and_short_tokens():
     assert charts.ticks(0) == [0.0]
     assert charts.ticks(7.3) == [0.0, 2.0, 4.0, 6.0]
     assert charts.tokens(8192) == "8K" and charts.tokens(10_485_760) == "10M"
+
+
+def test_what_trains_a_model_is_on_both_pages(get, connection):
+    """The pages show the stored answers: the fewest devices for a model, the largest model for a device."""
+    stored = connection.execute(
+        "select recipe_id, criterion, device_count from best_training where model_id = 'qwen/qwen3-8b'"
+    ).fetchall()
+    shown = get("/model/qwen/qwen3-8b.json").json()["training"]
+    assert {(row["recipe_id"], row["criterion"], row["device_count"]) for row in shown} == set(map(tuple, stored))
+    for row in get("/hardware/nvidia-h100-sxm5-80gb.json").json()["training"]:
+        assert row["one"] is None or row["one"]["params_total"] <= row["eight"]["params_total"]
+
+
+def test_counts_are_said_as_people_say_them(get):
+    """Llama 3.1 8B has 8.03 billion parameters (its safetensors index)."""
+    assert "8.03 billion" in get("/model/meta-llama/llama-3.1-8b").text

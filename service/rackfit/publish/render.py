@@ -94,6 +94,17 @@ def size(value: int | float) -> Markup:
     return Markup(f'<span class="rf-size" title="{number:,.0f} bytes">{text}&nbsp;{name}</span>')  # digits only
 
 
+def large(count: float) -> str:
+    """Return a count of parameters as people say it.
+
+    >>> large(27432406640), large(72593920), large(1.03e12)
+    ('27.4 billion', '72.6 million', '1.03 trillion')
+    """
+    steps = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand"))
+    unit, name = next(((unit, name) for unit, name in steps if count >= unit), (1.0, ""))
+    return f"{count / unit:.3g} {name}".strip()
+
+
 def row_link(urls: Any, database: str, table: str, key: Any) -> str:
     """Return the address of a row."""
     return _row_address(str(urls.table(database, table)), table, str(key))

@@ -28,6 +28,19 @@ select accelerator_id, name, segment, memory_gb, memory_bandwidth_gb_s, tdp_w, f
 where status = 'released' and accelerator_id <> ? and memory_gb is not null and memory_bandwidth_gb_s is not null
 """
 
+TRAINING = """
+select recipes.recipe_id, recipes.name, fit_models.model_id, models.params_total, cells.device_count
+from training_accelerators
+join training_cells as cells using (accelerator_key)
+join training_recipes using (recipe_key)
+join recipes using (recipe_id)
+join fit_models using (model_key)
+join models using (model_id)
+where training_accelerators.accelerator_id = ? and cells.verdict = 'fits' and cells.device_count <= 8
+order by recipes.total_bytes_per_param is null, recipes.total_bytes_per_param desc, recipes.recipe_id,
+    models.params_total desc, fit_models.model_id
+"""
+
 
 def read(answers: Answers, key: str) -> dict[str, Any]:
     """Return everything that is said of one device."""
@@ -47,10 +60,21 @@ def read(answers: Answers, key: str) -> dict[str, Any]:
         "configurations": shapes,
         "fits_on": single,
         "fits": what_fits(answers, single),
+        "training": training(rows_of(connection, TRAINING, key)),
         "nearest": nearest(answers, key, known),
         "systems": rows_of(connection, SYSTEMS, key),
         "offers": offers(answers, "accelerator_id = ?", key),
     }
+
+
+def training(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the largest model of each recipe on one device and on up to eight; rows come largest first."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        entry = found.setdefault(row["recipe_id"], {"name": row["name"], "one": None, "eight": row})
+        if row["device_count"] == 1 and entry["one"] is None:
+            entry["one"] = row
+    return list(found.values())
 
 
 def nearest(answers: Answers, key: str, known: dict[str, Any]) -> list[dict[str, Any]]:

@@ -47,6 +47,12 @@ join workloads using (workload_id)
 where model_id = ? order by precisions.effective_bits desc, precision_id, workloads.sequences, workloads.context
 """
 
+TRAINING = """
+select best_training.*, recipes.name, accelerators.name as accelerator_name
+from best_training join recipes using (recipe_id) join accelerators using (accelerator_id)
+where model_id = ? order by recipes.total_bytes_per_param is null, recipes.total_bytes_per_param desc, recipe_id
+"""
+
 
 def read(answers: Answers, key: str) -> dict[str, Any]:
     """Return everything that is said of one model."""
@@ -61,6 +67,7 @@ def read(answers: Answers, key: str) -> dict[str, Any]:
         "longest": longest,
         "smallest": rows_of(answers.connection, SMALLEST, key),
         "best": rows_of(answers.connection, BEST, key),
+        "training": rows_of(answers.connection, TRAINING, key),
     }
 
 
@@ -113,9 +120,11 @@ def bars(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 def curve(found: dict[str, Any]) -> Any:
     """Return the cache against the context, one line for each format."""
-    series = [(one["name"], [(x, y / GIB) for x, y in one["points"]]) for one in found["cache"]]
+    highest = max(size for one in found["cache"] for _, size in one["points"])
+    unit, name = (GIB, "GiB") if highest >= GIB / 2 else (2**20, "MiB")
+    series = [(one["name"], [(x, y / unit) for x, y in one["points"]]) for one in found["cache"]]
     said = f"cache of one sequence against context up to {found['longest']:,} tokens; the table below has the figures"
-    return charts.lines(series, "tokens in one sequence", "GiB", said)
+    return charts.lines(series, "tokens in one sequence", name, said)
 
 
 def width(row: dict[str, Any]) -> str:
@@ -152,6 +161,13 @@ def workloads(found: dict[str, Any]) -> dict[str, Any]:
     return {"columns": list(columns.values()), "rows": rows}
 
 
+def training(found: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return (recipe, smallest, cheapest) of each recipe that something holds."""
+    cells = {(row["name"], row["criterion"]): row for row in found["training"]}
+    names = dict.fromkeys(row["name"] for row in found["training"])
+    return [(name, cells.get((name, "smallest")), cells.get((name, "cheapest"))) for name in names]
+
+
 def _show(urls: Any, database: str, found: dict[str, Any]) -> dict[str, Any]:
     groups = found["parts"].get("layer_groups", [])
     for group in groups:
@@ -168,6 +184,7 @@ def _show(urls: Any, database: str, found: dict[str, Any]) -> dict[str, Any]:
         "tokens": charts.tokens,
         "contexts": [length for length in CONTEXTS if length <= found["longest"]],
         "beyond": [length for length in CONTEXTS if length > found["longest"]],
+        "training": training(found),
         "classes": classes(found),
         "workloads": workloads(found),
     }

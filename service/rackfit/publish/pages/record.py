@@ -98,6 +98,7 @@ def helpers(urls: Any, database: str) -> dict[str, Any]:
     """Return what every template of these pages uses to show sizes, links and verdicts."""
     return {
         "size": render.size,
+        "large": render.large,
         "empty": render.EMPTY,
         "verdict": render.verdict,
         "web_link": render.web_link,
