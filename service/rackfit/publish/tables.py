@@ -88,6 +88,10 @@ TABLES: dict[str, TableGuide] = {
     "recipes": TableGuide("Bytes per parameter of ways to train.", "name", ("section",)),
     "workloads": TableGuide("Standard questions: context and sequences.", "name"),
     "mfu_runs": TableGuide("Published training runs with their model FLOPs utilisation.", facets=("device",)),
+    "efficiencies": TableGuide(
+        "What engines reach of a device's bandwidth when they decode, and their fixed times, fitted on measured cases.",
+        facets=("engine_name", "memory_class"),
+    ),
     "measurements": TableGuide(
         "Published measurements that the estimates are scored against.", facets=("kind", "quantity", "confidence")
     ),
