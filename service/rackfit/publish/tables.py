@@ -89,7 +89,7 @@ TABLES: dict[str, TableGuide] = {
     "workloads": TableGuide("Standard questions: context and sequences.", "name"),
     "mfu_runs": TableGuide("Published training runs with their model FLOPs utilisation.", facets=("device",)),
     "efficiencies": TableGuide(
-        "What engines reach of a device's bandwidth when they decode, and their fixed times, fitted on measured cases.",
+        "Shares of bandwidth that engines reach when they decode, and their fixed times, fitted on measured cases.",
         facets=("engine_name", "memory_class"),
     ),
     "measurements": TableGuide(
