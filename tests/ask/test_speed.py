@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from rackfit.ask.attention import attention, hierarchy
-from rackfit.ask.question import FitQuestion
+from rackfit.ask.question import FitQuestion, find_model
 from rackfit.ask.scaling import scaling
 from rackfit.ask.speed import speed_one
+from rackfit.ask.training_time import training_time
 from rackfit.errors import RackfitError, UnknownNameError, UnsupportedError, UsageError
 
 ROW = {"strategy", "degree", "compute_s", "communication_s", "efficiency", "link", "bound_by", "assumptions"}
@@ -236,3 +237,17 @@ def test_a_mesh_gives_a_small_group_few_of_its_links(connection: sqlite3.Connect
 
     assert two["link_gb_s"] == pytest.approx(64)
     assert eight["link_gb_s"] == pytest.approx(448)
+
+
+def test_training_time(connection: sqlite3.Connection) -> None:
+    """A run's speed and days come with their range, convention and evidence; what means nothing is refused."""
+    anatomy = find_model(connection, "Llama-3.1-8B").anatomy
+    found = training_time(connection, anatomy, "nvidia-h100-sxm5-80gb", 512, 8192, "selective", 1e12)
+
+    assert found["low"] < found["tokens_per_s"] < found["high"]
+    assert found["days_low"] < found["days"] < found["days_high"]
+    assert "published runs on H100" in found["basis"]
+    with pytest.raises(UsageError):
+        training_time(connection, anatomy, "nvidia-h100-sxm5-80gb", 0, 8192)
+    with pytest.raises(UsageError):
+        training_time(connection, anatomy, "nvidia-h100-sxm5-80gb", 1, 8192, "some")

@@ -106,4 +106,4 @@ TRAINING = frozenset(
     }
 )  # fmt: skip
 SPEED = frozenset({"train_tflops_per_gpu"})
-"""Quantities of training speed, which is refused until training time is estimated."""
+"""Quantities of training speed, which rest on published runs and on no engine's budget."""

@@ -16,6 +16,7 @@ from rackfit.accuracy.cases import Case, parse_count, read_cases, stored_cases
 from rackfit.accuracy.quantities import QUANTITIES, SPEED
 from rackfit.accuracy.setting import setting_of
 from rackfit.accuracy.training import is_training, tell
+from rackfit.accuracy.training_speed import training_speed
 from rackfit.catalog.context import Context, read_context
 from rackfit.errors import RackfitError
 
@@ -71,7 +72,7 @@ def estimate_case(connection: sqlite3.Connection, context: Context, case: Case) 
     refusal = _out_of_scope(case)
     if refusal:
         return Estimate(case, measured, None, None, None, "refused", refusal)
-    if is_training(case):
+    if is_training(case) or _is_training_speed(case):
         return _estimate_training(connection, context, case, measured)
     try:
         setting = setting_of(connection, context, case)
@@ -99,7 +100,7 @@ def _estimate_training(
 ) -> Estimate:
     """Return the estimate of a training case, under its framework's rules instead of an engine's budget."""
     try:
-        told = tell(connection, context, case)
+        told = training_speed(connection, case) if _is_training_speed(case) else tell(connection, context, case)
     except RackfitError as error:
         return Estimate(case, measured, None, None, None, "refused", str(error))
     figure = told.figure
@@ -109,12 +110,17 @@ def _estimate_training(
     )  # fmt: skip
 
 
+def _is_training_speed(case: Case) -> bool:
+    """Return whether a case is of the speed of training."""
+    return case.quantity in SPEED or (case.kind == "K8" and case.quantity == "tokens_per_s")
+
+
 def _out_of_scope(case: Case) -> str | None:
-    """Return why a case is not of a kind that is estimated: the speed of training is refused as such."""
+    """Return why a case is of no kind that is estimated, or cannot be read; None where it can be estimated."""
     if is_training(case):
         return None
-    if case.kind == "K8" or case.quantity in SPEED:
-        return "training speed is not estimated"
+    if _is_training_speed(case):
+        return case.problem
     if case.quantity not in QUANTITIES:
         return f"quantity {case.quantity!r} is not known"
     return case.problem

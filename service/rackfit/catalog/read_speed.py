@@ -6,6 +6,7 @@ import sqlite3
 
 from rackfit.catalog.read import row_of, rows_of
 from rackfit.speed.domain import Chip, Efficiency
+from rackfit.speed.training_time import MfuRun
 
 
 def read_efficiencies(connection: sqlite3.Connection) -> tuple[Efficiency, ...]:
@@ -13,6 +14,13 @@ def read_efficiencies(connection: sqlite3.Connection) -> tuple[Efficiency, ...]:
     names = list(Efficiency.__dataclass_fields__)
     found = rows_of(connection, f"select {', '.join(names)} from efficiencies order by efficiency_id")
     return tuple(Efficiency(**row) for row in found)
+
+
+def read_mfu_runs(connection: sqlite3.Connection) -> tuple[MfuRun, ...]:
+    """Return the published training runs in 16 bits, in the order in which they were entered."""
+    names = list(MfuRun.__dataclass_fields__)
+    found = rows_of(connection, f"select {', '.join(names)} from mfu_runs where precision like '%bf16' order by run_id")
+    return tuple(MfuRun(**row) for row in found)
 
 
 def memory_class(memory_type: str | None, unified: bool) -> str:

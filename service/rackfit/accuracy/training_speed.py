@@ -1,0 +1,51 @@
+"""Estimates of training speed: tokens per second and device, or the TFLOPS that they are."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from rackfit.accuracy.cases import Case
+from rackfit.accuracy.figures import Figure
+from rackfit.accuracy.training import Told
+from rackfit.accuracy.training_jobs import anatomy_of, lengths_of
+from rackfit.ask.question import find_machines
+from rackfit.catalog.read_speed import read_chip, read_mfu_runs
+from rackfit.errors import UnsupportedError
+from rackfit.speed.training_time import choose_utilisation, model_flops, tokens_per_s
+
+TFLOPS = "train_tflops_per_gpu"
+
+
+def recompute_word(case: Case) -> str:
+    """Return what a case recomputes: full, selective or none."""
+    said = (case.settings.get("act_ckpt") or case.settings.get("ac") or "none").casefold()
+    return "full" if said.startswith(("full", "true", "all")) else "selective" if said.startswith("sel") else "none"
+
+
+def training_speed(connection: sqlite3.Connection, case: Case) -> Told:
+    """Return the estimate of a case of training speed, per device.
+
+    Raises:
+        RackfitError: a name that resolves to nothing, or a device without a 16-bit peak on record.
+    """
+    assumed: list[str] = []
+    if not case.gpu:
+        raise UnsupportedError("the case names no device")
+    anatomy = anatomy_of(connection, case, assumed)
+    length = lengths_of(case)[0]
+    chip = read_chip(connection, find_machines(connection, case.gpu)[0].device.accelerator_id)
+    peak = chip.rates.get("bf16") or chip.rates.get("fp16")
+    found = choose_utilisation(
+        read_mfu_runs(connection), chip.accelerator_id, anatomy.model.params_active, length, anatomy.has_experts,
+        recompute_word(case),
+    )  # fmt: skip
+    if peak is None or found is None:
+        raise UnsupportedError(f"{chip.name}: no 16-bit peak or no published training run on record")
+    flops = model_flops(anatomy, length, found.convention)
+    shares = (found.value, found.low, found.high)
+    if case.quantity == TFLOPS:
+        value, low, high = (share * peak for share in shares)
+    else:
+        value, low, high = (tokens_per_s(share, peak, flops) for share in shares)
+    notes = (*assumed, f"estimate: {found.value:.1%} of {peak:g} TFLOPS, {found.basis}")
+    return Told(Figure(value, low, high, notes), anatomy.model.model_id, chip.accelerator_id, "bf16")
