@@ -130,7 +130,8 @@ def test_pages_read_without_scripts_and_are_labelled(get):
         "/glossary",
     ):
         text = get(page).text
-        content = text.partition('<section class="content">')[2].partition("</section>")[0]
+        content = text.partition('<section class="content" role="main">')[2].partition("</section>")[0]
+        assert '<html lang="en">' in text and content
         for picture in re.findall(r"<svg[^>]*>", content):
             assert 'aria-label="' in picture or 'aria-hidden="true"' in picture, picture
         for field in re.findall(r'<(?:input|select)[^>]* id="([^"]+)"', content):
