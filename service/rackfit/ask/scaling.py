@@ -28,7 +28,8 @@ from rackfit.speed.domain import ESTIMATE
 
 DEFAULT_DEGREES = (1, 2, 4, 8)
 DEFAULT_TOKENS = 48
-"""Tokens in flight where the question names none: a decode step of 48 sequences."""
+"""Tokens in flight where the question names none: a decode step of 48 sequences. Efficiency depends on it
+(fewer tokens talk less); this is about where the usual pair for A100s, 95 % on NVLink and 50 % on PCIe, comes out."""
 MOST_DEGREE = 4096
 STRATEGIES = ("TP", "PP", "EP", "DP")
 
