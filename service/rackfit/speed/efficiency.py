@@ -32,8 +32,8 @@ SIXTEEN_BITS = 12.0
 
 OTHER_ENGINE, OTHER_CLASS, OTHER_FAMILY, OTHER_DEVICE, ROUTING = 0.15, 0.20, 0.15, 0.05, 0.20
 """What is added to either side of the range, per thing that was not measured. The fits of one engine over several
-devices leave single devices up to 0.2 off; classes of memory differ by up to twice as much, formats of one engine by half
-(gpt-fast: 0.54 of the bandwidth in int4, 0.79 in 16 bits). Set by these differences, not fitted."""
+devices leave single devices up to 0.2 off; classes of memory differ by up to twice as much, formats of one engine by
+half (gpt-fast: 0.54 of the bandwidth in int4, 0.79 in 16 bits). Set by these differences, not fitted."""
 MOST_BELOW, MOST_ABOVE = 0.75, 1.0
 
 
