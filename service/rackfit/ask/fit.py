@@ -38,15 +38,23 @@ def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool
     machines = machines_of(connection, question)
     answers = [answer_for(connection, question, context, subject, machine) for machine in machines]
     order = ("cannot_run", *VERDICTS)
-    answer = min(answers, key=lambda item: order.index(item["verdict"]))
+    answer = min(answers, key=lambda item: (order.index(item["verdict"]), _margin(item)))
     if len(answers) > 1:
         answer["assumptions"].append(f"{question.on!r} is a class: the candidate with the worst verdict is shown")
-        answer["candidates"] = [{"hardware": item["hardware"], "verdict": item["verdict"]} for item in answers]
+        answer["candidates"] = [
+            {"hardware": item["hardware"], "verdict": item["verdict"], "margin_bytes": _margin(item)}
+            for item in answers
+        ]
     if suggest:
         from rackfit.ask.suggest import suggestions
 
         answer["suggestions"] = suggestions(connection, question, answer)
     return answer
+
+
+def _margin(answer: dict[str, Any]) -> int:
+    """Return the bytes left per device; 0 for what cannot run."""
+    return answer["per_device"]["margin_bytes"] if answer["per_device"] else 0
 
 
 def answer_for(
@@ -80,6 +88,8 @@ def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
     given = {name: getattr(question, name) for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
     devices = setting.devices
     anatomy, precision = setting.subject.anatomy, setting.precision
+    if machine.sliced and (question.dp or 1) <= devices:
+        return [Layout(dp=question.dp or devices)], None
     if {"tp", "pp"} <= given.keys() or given.get("tp") == devices:
         fixed = Layout(given.get("tp", 1), given.get("pp", 1), given.get("ep", 1), given.get("dp", 1))
         if fixed.devices > devices:
@@ -130,9 +140,18 @@ def _refusal(setting: Setting) -> str | None:
     if setting.choice.support == "none":
         choice, name = setting.choice, setting.machine.device.name
         return f"{choice.runtime_id} does not run {choice.precision_id} on {name}"
+    if setting.machine.sliced and setting.devices > 1 and _together(setting):
+        return "no TP, PP or EP over MIG slices: they have no peer-to-peer link, each holds a whole model of its own"
     if setting.context.chooser.cache_level(setting.budget.runtime_id, setting.kv_id, setting.machine.device) == "none":
         return f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}"
     return None
+
+
+def _together(setting: Setting) -> bool:
+    """Return whether a question wants one model over several devices."""
+    question = setting.question
+    wide = any((getattr(question, name) or 1) > 1 for name in ("tp", "pp", "ep"))
+    return wide or question.offloads or question.split is not None or bool(setting.machine.others)
 
 
 def _answer(setting: Setting) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, device_with_ram, read_model, row_of, rows_of
-from rackfit.catalog.resolve import Resolved, resolve, resolve_first
+from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
 from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
-from rackfit.fit.hardware_expression import HardwareExpression, parse_hardware
+from rackfit.fit.hardware_expression import HardwareExpression, Part, parse_hardware
 from rackfit.fit.shapes import memory_options
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device
@@ -22,7 +22,7 @@ DEFAULT_CONTEXT = 8192
 SIXTEEN_BIT_CACHE = "kv_bf16"
 HARDWARE_KINDS = ("accelerator", "system")
 RAM_SIZE = re.compile(r"(?<![\d.])(\d+)\s*gb\b", re.IGNORECASE)
-NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many devices without one",)
+NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many devices, each with a whole model",)
 WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
 
@@ -126,6 +126,8 @@ class Machine:
     """Unlike devices of the same machine, with their counts."""
     notes: tuple[str, ...] = field(default_factory=tuple)
     system_id: str | None = None
+    sliced: bool = False
+    """Whether any device is a MIG slice: slices do not work together on one model."""
     """The system whose record was named, with the host around the devices."""
 
 
@@ -170,11 +172,15 @@ def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
     """Return the device or system that a name stands for; a memory size behind a chip's own name does not matter."""
     try:
         return resolve_first(connection, HARDWARE_KINDS, name, allow_class=True)
-    except UnknownNameError:
+    except UnknownNameError as first:
         shorter = RAM_SIZE.sub("", name).strip(" -")
         if shorter in ("", name):
             raise
-        found = resolve_first(connection, HARDWARE_KINDS, shorter, allow_class=True)
+        try:
+            found = resolve_first(connection, HARDWARE_KINDS, shorter, allow_class=True)
+        except UnknownNameError as second:
+            near = [*first.near, *second.near] if len(first.near) < len(second.near) else first.near
+            raise UnknownNameError(first.kind, name, list(dict.fromkeys(near))[:NEAR_NAMES]) from None
         if not all(_has_sizes(connection, found.kind, target) for target in found.ids):
             raise
         return found
@@ -212,7 +218,8 @@ def _machines(
         row = row_of(connection, "accelerators", "accelerator_id", target)
         count = count * nodes
         shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count // nodes}x {target}"
-    others = tuple(_other(connection, part.name, part.count * nodes) for part in expression.parts[1:])
+    others = tuple(_other(connection, part, part.count * nodes) for part in expression.parts[1:])
+    sliced = any(part.profile for part in expression.parts)
     if row["fit_memory_bytes"] is None and expression.usable_gib is None:
         raise UnsupportedError(f"{row['accelerator_id']}: its memory is not known, so nothing can be fitted")
     if not row["multi_device"] and count > 1 and found.kind != "system":
@@ -221,9 +228,12 @@ def _machines(
     profile = expression.parts[0].profile
     if profile is not None:
         slice_ = _slice(connection, row, profile)
-        return [Machine(slice_, count, nodes, 1, f"{shown}/{profile}", expression.usable_gib, None, others, NO_PEERS)]
+        text = f"{shown}/{profile}"
+        return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, NO_PEERS, sliced=True)]
     return [
-        Machine(device, count, nodes, count // nodes, text, expression.usable_gib, link, others, tuple(notes))
+        Machine(
+            device, count, nodes, count // nodes, text, expression.usable_gib, link, others, tuple(notes), sliced=sliced
+        )
         for device, text in _sized(connection, row, shown, expression.parts[0].name, ram)
     ]
 
@@ -267,9 +277,11 @@ def _sized(
     return [(device_with_ram(connection, row, size), f"{shown} {size}gb") for size in options]
 
 
-def _other(connection: sqlite3.Connection, name: str, count: int) -> tuple[Device, int]:
-    found = resolve(connection, "accelerator", name)
-    return device_of(row_of(connection, "accelerators", "accelerator_id", found.id)), count
+def _other(connection: sqlite3.Connection, part: Part, count: int) -> tuple[Device, int]:
+    """Return an unlike device of the same machine with its count, a MIG slice of it where one is named."""
+    found = resolve(connection, "accelerator", part.name)
+    row = row_of(connection, "accelerators", "accelerator_id", found.id)
+    return (_slice(connection, row, part.profile) if part.profile else device_of(row)), count
 
 
 def choose_precision(

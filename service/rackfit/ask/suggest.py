@@ -20,7 +20,8 @@ def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: d
     from rackfit.ask.fit import changed, fit_one
 
     found: list[dict[str, Any]] = []
-    for text, changes in _changes(question, answer):
+    tried = _changes(question, answer) + _more(connection, question, answer)
+    for text, changes in tried:
         if len(found) == MOST:
             break
         try:
@@ -58,11 +59,23 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
             tried.append((f"weights in {width[3:]} bits", {"precision": width}))
     tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
     tried += _in_ram(question, answer)
-    for factor in (2, 4, 8):
-        tried.append(
-            (f"{factor} times the devices", {"on": more_devices(question.on or "", factor), **_free(question)})
-        )
     return tried
+
+
+def _more(
+    connection: sqlite3.Connection, question: FitQuestion, answer: dict[str, Any]
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the same machine with more devices, where several of them work together: no second laptop or Mac."""
+    row = connection.execute(
+        "select multi_device or scaleup_interconnect like 'ConnectX%' from accelerators where accelerator_id = ?",
+        (answer["accelerator"],),
+    ).fetchone()
+    if row is None or not row[0]:
+        return []
+    return [
+        (f"{factor} times the devices", {"on": more_devices(question.on or "", factor), **_free(question)})
+        for factor in (2, 4, 8)
+    ]
 
 
 def _replicates(answer: dict[str, Any]) -> bool:

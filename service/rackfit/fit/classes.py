@@ -16,6 +16,10 @@ Q4_K_M = "ggufmix_q4_k_m"
 SERVER = "vllm"
 FILE_RUNTIME = "llama.cpp"
 SIXTEEN_BIT_CACHE = "kv_bf16"
+FILE_TYPES = {"mxfp4": "gguf_mxfp4", "mxfp4_experts_bf16": "gguf_mxfp4", "nvfp4": "gguf_nvfp4"}
+"""Formats that a GGUF file keeps bit for bit, and the tensor type that it keeps them in."""
+FILE_FAMILIES = ("gguf", "fp")
+"""Families of formats that a GGUF file can hold as they are."""
 RUNS = ("native", "weight_only", "emulated")
 
 
@@ -46,8 +50,16 @@ class Chooser:
         key = (runtime_id, precision_id, device.accelerator_id)
         if key not in self.known:
             base = self.bases.get(precision_id, precision_id)
-            self.known[key] = support_level(self.rules, runtime_id, base, device)
+            if runtime_id == FILE_RUNTIME:
+                base = FILE_TYPES.get(precision_id, base)
+            stated = support_level(self.rules, runtime_id, base, device)
+            self.known[key] = "none" if stated == "unknown" and self._no_file(runtime_id, base) else stated
         return self.known[key]
+
+    def _no_file(self, runtime_id: str, precision_id: str) -> bool:
+        """Return whether an engine that reads GGUF files only is asked for a format that no such file holds."""
+        precision = self.precisions.get(precision_id)
+        return runtime_id == FILE_RUNTIME and precision is not None and precision.family not in FILE_FAMILIES
 
     def cache_level(self, runtime_id: str, kv_id: str, device: Device) -> str:
         """Return whether an engine caches in a format: `none` where its rules name formats and leave this one out.
