@@ -10,7 +10,7 @@ import pytest
 
 from rackfit.ask.fit import fit_one
 from rackfit.ask.question import FitQuestion
-from rackfit.errors import RackfitError, UnknownNameError, UnsupportedError, UsageError
+from rackfit.errors import RackfitError, UnknownNameError, UsageError
 
 GIB = 2**30
 PARTS = ("weights_bytes", "kv_bytes", "workspace_bytes", "runtime_bytes")
@@ -181,8 +181,8 @@ def test_host_alone(connection: sqlite3.Connection) -> None:
     ("said", "error", "named"),
     [
         ({"draft": "no-such-model"}, UnknownNameError, "no-such-model"),
-        ({"mtp": True}, UnsupportedError, "multi-token"),
-        ({"images": 2}, UnsupportedError, "takes no images"),
+        ({"mtp": True}, UsageError, "multi-token"),
+        ({"images": 2}, UsageError, "takes no images"),
         ({"images": 0}, UsageError, "images = 0"),
         ({"lora_slots": 0}, UsageError, "lora_slots = 0"),
         ({"lora_rank": -1}, UsageError, "lora_rank = -1"),

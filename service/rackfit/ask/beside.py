@@ -7,7 +7,7 @@ import sqlite3
 from rackfit.ask.question import FitQuestion, Subject, choose_precision, find_model
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
-from rackfit.errors import UnsupportedError
+from rackfit.errors import UsageError
 from rackfit.fit.beside import Beside, Encoder
 from rackfit.memory.domain import Budget, Device
 from rackfit.memory.weights import fitted
@@ -29,7 +29,7 @@ def find_beside(
 
     Raises:
         UnknownNameError: a draft model that is not known.
-        UnsupportedError: heads or an encoder that the model does not have; adapters under an engine without a rule.
+        UsageError: heads or an encoder that the model does not have.
     """
     notes: list[str] = []
     beside = Beside()
@@ -41,7 +41,7 @@ def find_beside(
         beside = Beside(draft.anatomy, precision)
         notes += [f"draft model: {draft.shown} in {choice.precision_id}", *(f"draft model: {one}" for one in assumed)]
     if question.mtp and not subject.anatomy.model.mtp_params:
-        raise UnsupportedError(f"{subject.shown} has no multi-token prediction heads on record")
+        raise UsageError(f"{subject.shown} has no multi-token prediction heads on record")
     if question.mtp:
         notes.append("prediction heads: weights at the bits and shares of the last layer, cache of one such layer")
     rank = question.lora_rank or DEFAULT_RANK
@@ -76,7 +76,7 @@ def _encoder(
     """Return the image encoder, where images are asked for.
 
     Raises:
-        UnsupportedError: the model takes no images.
+        UsageError: the model takes no images.
     """
     if not question.images:
         return None
@@ -86,7 +86,7 @@ def _encoder(
         subject.anatomy.model.model_id,
     )
     if not towers:
-        raise UnsupportedError(f"{subject.shown} takes no images: no vision tower on record")
+        raise UsageError(f"{subject.shown} takes no images: no vision tower on record")
     known = [tower for tower in towers if tower["max_tokens_per_image"]]
     if not known:
         notes.append("images: tokens per image are not on record, so none are counted")

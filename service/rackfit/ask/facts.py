@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from rackfit.catalog.resolve import Resolved, resolve_first
+from rackfit.errors import UnknownNameError
 from rackfit.records.fieldguide import FieldGuide, guide
 from rackfit.records.names import name_key
 
 Row = dict[str, Any]
 
 BILLION = 1e9
+NEAR_WORDS = 6
+"""Words offered for one that a column does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,26 @@ def hardware(
         "announced": announced,
         "limit": limit,
     }
-    return _rows(connection, _HARDWARE, values)
+    found = _rows(connection, _HARDWARE, values)
+    if not found:
+        _known(connection, "accelerators", {"vendor": ("vendor", vendor), "segment": ("segment", segment)})
+    return found
+
+
+def _known(connection: sqlite3.Connection, table: str, asked: Mapping[str, tuple[str, str | None]]) -> None:
+    """Tell a filter that nothing can pass from one that nothing happens to pass.
+
+    Raises:
+        UnknownNameError: no row of the table has that word in that column; the words there are come with it.
+    """
+    for what, (column, word) in asked.items():
+        if word is None:
+            continue
+        words = [row[0] for row in connection.execute(f"select distinct {column} from {table} where {column} <> ''")]
+        folded = {known.casefold(): known for known in words}
+        if word.casefold() not in folded:
+            close = get_close_matches(word.casefold(), folded, NEAR_WORDS, 0.5) or sorted(folded)[:NEAR_WORDS]
+            raise UnknownNameError(what, word, [folded[name] for name in close])
 
 
 _MODELS = f"""
@@ -148,7 +171,10 @@ def models(
         "min_context": min_context,
         "limit": limit,
     }
-    return _rows(connection, _MODELS, values)
+    found = _rows(connection, _MODELS, values)
+    if not found:
+        _known(connection, "models", {"family": ("model_family", family), "attention": ("attention_kind", attention)})
+    return found
 
 
 def show(connection: sqlite3.Connection, name: str) -> Row:

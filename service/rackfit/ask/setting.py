@@ -72,7 +72,7 @@ def resolve_setting(
 ) -> Setting:
     """Choose what a question leaves open for one model on one machine, and list what was assumed."""
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
-    runtime = question.runtime or ("llama.cpp" if question.offloads else None)
+    runtime = "llama.cpp" if question.runtime is None and question.offloads else question.runtime
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
     if budget.runtime_id == "transformers" and choice.support == "emulated":
         assumed.append(f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device")

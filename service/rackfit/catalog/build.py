@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rackfit.catalog.checks import broken_checks
 from rackfit.catalog.compute import COMPUTE, Progress, Step
-from rackfit.catalog.connect import check_sqlite
+from rackfit.catalog.connect import check_sqlite, check_target
 from rackfit.catalog.loading import defer_indexes, load
 from rackfit.catalog.migrate import migrate, stamp
 from rackfit.catalog.reproducible import logical_hash
@@ -64,6 +64,7 @@ def build(
         CatalogError: the disk is full, a row breaks the schema, or a check of the finished file fails.
     """
     check_sqlite()
+    check_target(target)
     began = time.monotonic()
     progress("read records", 0, 1)
     library = read_library(folders)

@@ -11,6 +11,10 @@ from rackfit.paths import packaged
 APPLICATION_ID = 0x52_41_4B_46
 """`RAKF` in the file's header: what tells a catalog from any other SQLite file."""
 
+HEADER_BYTES = 100
+APPLICATION_ID_AT = 68
+"""Length of the header of an SQLite file and the place of the id in it, https://www.sqlite.org/fileformat.html."""
+
 MINIMUM_SQLITE = (3, 37, 0)
 """STRICT tables came with SQLite 3.37.0, https://www.sqlite.org/releaselog/3_37_0.html."""
 
@@ -25,6 +29,25 @@ def check_sqlite(found: tuple[int, ...] | None = None) -> None:
     if version < MINIMUM_SQLITE:
         shown, needed = (".".join(str(part) for part in numbers) for numbers in (version, MINIMUM_SQLITE))
         raise CatalogError(f"SQLite {shown} is too old: {needed} or later is needed")
+
+
+def check_target(path: Path) -> None:
+    """Refuse to build over anything that is neither a catalog, however old or damaged, nor empty.
+
+    Raises:
+        CatalogError: the path is a folder or device, or the file is somebody else's.
+    """
+    try:
+        if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+            return
+        if not path.is_file():
+            raise CatalogError(f"{path} is not a file: name one for the catalog")
+        with path.open("rb") as file:
+            head = file.read(HEADER_BYTES)
+    except OSError as error:
+        raise CatalogError(f"{path} cannot be read ({error.strerror}): nothing was built") from error
+    if head[APPLICATION_ID_AT : APPLICATION_ID_AT + 4] != APPLICATION_ID.to_bytes(4, "big"):
+        raise CatalogError(f"{path} exists and is not a Rackfit catalog: nothing was built over it")
 
 
 def migration_files() -> list[Path]:
@@ -45,6 +68,8 @@ def open_catalog(path: Path, writable: bool = False) -> sqlite3.Connection:
         CatalogError: the file is missing, damaged, no catalog, or made by another version of Rackfit.
     """
     check_sqlite()
+    if path.exists() and not path.is_file():
+        raise CatalogError(f"{path} is not a file: name a catalog")
     if not path.is_file():
         raise CatalogError(f"no catalog at {path}: run `rackfit build` first")
     uri = f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}"
@@ -59,7 +84,8 @@ def open_catalog(path: Path, writable: bool = False) -> sqlite3.Connection:
             connection.close()
         if isinstance(error, CatalogError):
             raise
-        raise CatalogError(f"{path} cannot be read as a catalog ({error}): run `rackfit build` again") from error
+        hint = "" if "not a database" in str(error) else ": run `rackfit build` again"
+        raise CatalogError(f"{path} cannot be read as a catalog ({error}){hint}") from error
     return connection
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens, catalog_option, json_option, limit_option, opened
+from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, limit_option, opened
 from rackfit.cli.showing import show_json, show_list, show_pairs, show_table
 
-AMOUNT = click.FloatRange(min=0)
+AMOUNT = Figure(min=0)
 
 HARDWARE_COLUMNS = {
     "accelerator_id": "device",

@@ -26,6 +26,7 @@ def complain(message: str) -> None:
 
 def run(command: click.Command, arguments: list[str] | None = None) -> int:
     """Run a command and return the exit status of the process."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         _write_anything(stream)
     try:
@@ -36,6 +37,14 @@ def run(command: click.Command, arguments: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         return _explain(error)
     return status if isinstance(status, int) else 0
+
+
+def _open_streams() -> None:
+    """Write to nowhere where a stream was closed before the start (`rackfit hardware >&-`): Python has None there."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
 
 
 def _write_anything(stream: IO[str]) -> None:

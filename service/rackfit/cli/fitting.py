@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Amount, Split, Tokens, catalog_option, json_option, limit_option, opened
+from rackfit.cli.options import Amount, Figure, Split, Tokens, catalog_option, json_option, limit_option, opened
 from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
 
 ONE_OR_MORE = click.IntRange(min=1)
-SHARE = click.FloatRange(0, 1, min_open=True)
-AMOUNT = click.FloatRange(min=0)
+SHARE = Figure(0, 1, min_open=True)
+AMOUNT = Figure(min=0)
 
 _QUESTION = (
     click.option("--on", metavar="HARDWARE", help='Device, system or expression, such as "8x h100-sxm5-80gb"'),
@@ -207,7 +207,7 @@ def _option(name: str, value: Any) -> str:
 
 
 @click.command(short_help="Gigabytes from a parameter count alone")
-@click.argument("params_billions", metavar="PARAMS", type=click.FloatRange(min=0, min_open=True))
+@click.argument("params_billions", metavar="PARAMS", type=Figure(min=0, min_open=True))
 @click.option("--precision", default="bf16", show_default=True, help="fp32, bf16, fp16, fp8, int8, int4, nf4 or fp4")
 @click.option("--mode", type=click.Choice(["inference", "training"]), default="inference", show_default=True)
 @click.option("--context", "kv_cache_tokens", type=Tokens(), help="Tokens in the cache")

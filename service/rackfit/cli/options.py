@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -43,6 +44,17 @@ class Tokens(click.ParamType):
         if tokens < 1:
             self.fail(f"{value!r} is no number of tokens such as 8192 or 32k", param, ctx)
         return tokens
+
+
+class Figure(click.FloatRange):
+    """A number in a range; infinity and what is no number are refused, which no comparison would."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number, or say what is expected."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
 
 
 class Amount(click.ParamType):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,22 @@ WIDEST_CELL = 60
 
 def show_json(document: Any) -> None:
     """Write one JSON document. Everything beyond ASCII is escaped, so that any terminal and locale can carry it."""
-    click.echo(json.dumps(document, indent=2, allow_nan=False, default=str), color=False)
+    try:
+        text = json.dumps(document, indent=2, allow_nan=False, default=str)
+    except ValueError:
+        text = json.dumps(_finite(document), indent=2, allow_nan=False, default=str)
+    click.echo(text, color=False)
+
+
+def _finite(value: Any) -> Any:
+    """Return a document with what JSON has no number for (infinity, not a number) as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return value
 
 
 def show_list(query: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
@@ -60,6 +76,7 @@ def cell(name: str, value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     text = " ".join(str(value).split())
+    text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(text) <= WIDEST_CELL else text[: WIDEST_CELL - 3] + "..."
 
 

@@ -13,12 +13,14 @@ import click
 
 from rackfit.cli.options import catalog_option, catalog_path, json_option, opened
 from rackfit.cli.showing import show_json, show_table
-from rackfit.errors import UsageError
+from rackfit.errors import CatalogError, UsageError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 PARAMETER = click.option(
     "--param", "-p", "params", nargs=2, multiple=True, metavar="NAME VALUE", help="Value of a :name"
 )
+SQL_FAULTS = (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.IntegrityError)
+"""Errors of SQLite that a query brings about; what remains is the file's fault."""
 MOST_SHOWN = 1000
 """Rows that a table for people shows; programs and files get all."""
 
@@ -35,6 +37,8 @@ def _with_functions(catalog: Path | None) -> Iterator[sqlite3.Connection]:
         try:
             yield connection
         except sqlite3.Error as error:
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, SQL_FAULTS):
+                raise CatalogError(f"the catalog cannot answer: {error}") from error
             raise UsageError(f"SQL: {error_text(error)}") from error
 
 

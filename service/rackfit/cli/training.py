@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens, catalog_option, json_option, opened
+from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, opened
 from rackfit.cli.showing import gib, show_json, show_pairs, show_table
 
 ONE_OR_MORE = click.IntRange(min=1)
@@ -39,7 +39,8 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--loss", help="full, chunked, fused_linear, cut, ...  [default: the framework's]")
 @click.option("--job", help="sft, dpo, grpo, ppo or distill  [default: sft]")
 @click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")
-@click.option("--rollout-share", type=click.FloatRange(0, 1, max_open=True), help="Share kept by a rollout engine")
+@click.option("--rollout-share", type=Figure(0, 1, max_open=True), help="Share kept by a rollout engine")
+@click.option("--tokens", type=click.FloatRange(min=1), help="Tokens of the run, such as 1e12: days")
 @json_option
 @catalog_option
 def train(model: str, as_json: bool, catalog: Path | None, **asked: Any) -> None:
@@ -74,6 +75,7 @@ def _show(answer: Mapping[str, Any]) -> None:
             ("largest micro-batch", answer["max_micro_batch"]),
             ("longest sequence", answer["max_sequence_length"]),
             ("fewest devices", answer["smallest_count"]),
+            *_time(answer["time"]),
         ]
     )
     _show_bytes(answer)
@@ -84,6 +86,17 @@ def _show(answer: Mapping[str, Any]) -> None:
     click.echo("\nassumed", color=False)
     for line in answer["assumptions"]:
         click.echo(f"- {line}", color=False)
+
+
+def _time(time: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the lines that say how fast the run goes, or why that is not known."""
+    if time["tokens_per_s"] is None:
+        return [("speed", f"not known: {time['reason']}")]
+    spread = f"{time['tokens_per_s']:,.0f} tokens/s, {time['low']:,.0f} to {time['high']:,.0f}"
+    lines = [("speed (estimate)", spread)]
+    if "days" in time:
+        lines.append(("days", f"{time['days']:.3g}, {time['days_low']:.3g} to {time['days_high']:.3g}"))
+    return lines
 
 
 _ALTERNATIVES = {
