@@ -9,6 +9,7 @@ from typing import Any
 from rackfit.ask.question import Machine, Subject, find_machines, find_model, read_context
 from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
 from rackfit.ask.train_shown import described
+from rackfit.ask.train_time import time_of
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UnknownNameError, UsageError
@@ -61,6 +62,8 @@ class TrainQuestion:
     flash: bool = True
     teacher: str | None = None
     rollout_share: float | None = None
+    tokens: float | None = None
+    """Tokens of the whole run, for the days that it takes."""
 
     def check(self) -> None:
         """Refuse figures and words that mean nothing.
@@ -260,6 +263,7 @@ def _answer(connection: sqlite3.Connection, setting: TrainSetting) -> dict[str, 
     best, judged = _search(setting)
     answer = described(setting, best, judged)
     answer["other_recipes"] = _other_recipes(connection, setting)
+    answer["time"] = time_of(connection, setting, best)
     return answer
 
 

@@ -147,7 +147,7 @@ def _reported(label: Label, reports: Sequence[Report]) -> DeviceMemory | None:
 
 
 def _reported_apple(label: Label, fitting: list[Report]) -> DeviceMemory | None:
-    """Return what was printed for this chip and size: of macOS versions the newest, before any rule from other chips."""
+    """Return what was printed for this very chip and size, on the newest macOS; it goes before any rule."""
     if not fitting:
         return None
     newest = [report for report in fitting if (report.os_version or "").startswith("26")]
