@@ -11,6 +11,7 @@ from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import STANDARD_CONTEXTS, TIGHT, VERDICTS, Cell, limit_term
 from rackfit.fit.classes import SIXTEEN_BIT
 from rackfit.memory.budget import GIB
+from rackfit.memory.published import estimated_bytes
 
 
 def head(setting: Setting) -> dict[str, Any]:
@@ -97,6 +98,8 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         "assumptions": list(setting.assumed),
         "suggestions": [],
     }
+    if setting.subject.file is not None:
+        answer["artifact"] = _artifact(setting)
     if not setting.beside.empty:
         answer["per_device"]["extras"] = _extras(setting, cell)
     if device.memory_rule not in ("printed", "stated"):
@@ -133,6 +136,21 @@ def _plainly_runs(setting: Setting) -> bool:
     return choice.precision_id == "fp32" or (
         choice.precision_id in SIXTEEN_BIT and setting.context.assume_16_bit(device)
     )
+
+
+def _artifact(setting: Setting) -> dict[str, Any]:
+    """Return the published file beside its estimate, and whether its bytes were used."""
+    file, layout = setting.subject.file, setting.estimated_precision
+    assert file is not None
+    used = setting.choice.precision_id == setting.subject.precision_id
+    estimate = round(estimated_bytes(setting.subject.anatomy, layout, file)) if used else None
+    return {
+        "artifact_id": file.artifact_id,
+        "bytes": file.bytes,
+        "used": used,
+        "estimated_bytes": estimate,
+        "difference_bytes": None if estimate is None else file.bytes - estimate,
+    }
 
 
 def _extras(setting: Setting, cell: Cell) -> dict[str, int]:

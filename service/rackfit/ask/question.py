@@ -17,6 +17,7 @@ from rackfit.fit.shapes import memory_options
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device
 from rackfit.memory.precision_names import parse_kv, parse_precision
+from rackfit.memory.published import PublishedFile
 
 DEFAULT_CONTEXT = 8192
 SIXTEEN_BIT_CACHE = "kv_bf16"
@@ -109,6 +110,8 @@ class Subject:
     checkpoint_id: str | None
     precision_id: str | None
     max_context: int | None
+    file: PublishedFile | None = None
+    """The published file that was named, where its bytes are on record."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,9 @@ def find_model(connection: sqlite3.Connection, name: str) -> Subject:
     Raises:
         UnknownNameError, AmbiguousNameError: from resolution.
     """
+    named = _published(connection, name)
+    if named is not None:
+        return named
     found = resolve(connection, "model", name)
     row = row_of(connection, "models", "model_id", found.id)
     limit = row["max_context"]
@@ -146,6 +152,26 @@ def find_model(connection: sqlite3.Connection, name: str) -> Subject:
         limit = checkpoint["max_context"] or limit
         precision = found.precision_id or checkpoint["native_precision_id"]
     return Subject(Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit)
+
+
+def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
+    """Return the model of a published file, with its bytes; None where the name is not that of a file on record."""
+    found = rows_of(
+        connection,
+        "select artifacts.*, models.max_context from artifacts join models using (model_id) "
+        "where lower(artifact_id) = ? and precision_id is not null and instr(lower(artifact_id), 'mmproj') = 0",
+        name.strip().casefold(),
+    )
+    if not found:
+        return None
+    row, checkpoint = found[0], name.strip().casefold()
+    known = rows_of(connection, "select max_context from checkpoints where checkpoint_id = ?", checkpoint)
+    limit = (known[0]["max_context"] if known else None) or row["max_context"]
+    file = PublishedFile(row["artifact_id"], row["bytes"], ".gguf" not in checkpoint)
+    return Subject(
+        Anatomy(read_model(connection, row["model_id"])), row["model_id"], checkpoint if known else None,
+        row["precision_id"], limit, file,
+    )  # fmt: skip
 
 
 def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:

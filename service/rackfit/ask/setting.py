@@ -22,6 +22,7 @@ from rackfit.fit.cell import Question
 from rackfit.fit.classes import Choice
 from rackfit.memory.budget import GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Precision
+from rackfit.memory.published import as_published
 from rackfit.memory.weights import fitted
 
 
@@ -44,6 +45,14 @@ class Setting:
     @property
     def precision(self) -> Precision:
         """The weight layout, as it comes out for this model."""
+        layout, file = self.estimated_precision, self.subject.file
+        if file is None or self.choice.precision_id != self.subject.precision_id:
+            return layout
+        return as_published(self.subject.anatomy, layout, file)
+
+    @property
+    def estimated_precision(self) -> Precision:
+        """The weight layout by the format's own rules, whatever file was named."""
         return fitted(self.subject.anatomy, self.context.precisions[self.choice.precision_id])
 
     @property

@@ -143,6 +143,9 @@ def _show_one(answer: Mapping[str, Any]) -> None:
     shown = ("model", "hardware", "precision", "kv_precision", "runtime", "context", "sequences")
     show_pairs([(name.replace("_", " "), answer.get(name)) for name in shown])
     show_pairs([("layout", " ".join(f"{name}={degree}" for name, degree in layout.items()))])
+    if (file := answer.get("artifact")) and file["used"]:
+        off = file["difference_bytes"] / file["bytes"]
+        show_pairs([("published file", f"{gib(file['bytes'])}, {off:+.2%} against the estimate")])
     device = answer.get("per_device")
     if device:
         click.echo("\nGiB per device", color=False)

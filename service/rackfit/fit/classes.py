@@ -15,6 +15,7 @@ FOUR_BIT = ("awq_int4_g128", "gptq_int4_g128", "nvfp4", "mxfp4", "ggufmix_q4_k_m
 Q4_K_M = "ggufmix_q4_k_m"
 SERVER = "vllm"
 FILE_RUNTIME = "llama.cpp"
+MLX_RUNTIME = "mlx-lm"
 SIXTEEN_BIT_CACHE = "kv_bf16"
 FILE_TYPES = {"mxfp4": "gguf_mxfp4", "mxfp4_experts_bf16": "gguf_mxfp4", "nvfp4": "gguf_nvfp4"}
 """Formats that a GGUF file keeps bit for bit, and the tensor type that it keeps them in."""
@@ -86,12 +87,16 @@ class Chooser:
         return any(rule.runtime_id == runtime_id and rule.vendor == vendor for rule in self.rules)
 
     def runtime_for(self, precision_id: str, device: Device) -> Choice:
-        """Return the engine for a precision: llama.cpp for GGUF, Apple and bare hosts, else vLLM, else llama.cpp.
+        """Return the engine for a precision: MLX-LM for its own, llama.cpp for GGUF, Apple and bare hosts, else vLLM.
 
         The level is `none` where neither runs it, `unknown` where neither says.
         """
         family = self.precisions[precision_id].family
-        options = (FILE_RUNTIME,) if family == "gguf" or device.vendor in ("Apple", "cpu") else (SERVER, FILE_RUNTIME)
+        options: tuple[str, ...] = (SERVER, FILE_RUNTIME)
+        if family == "mlx":
+            options = (MLX_RUNTIME,)
+        elif family == "gguf" or device.vendor in ("Apple", "cpu"):
+            options = (FILE_RUNTIME,)
         choices = [Choice(precision_id, runtime, self.level(runtime, precision_id, device)) for runtime in options]
         return min(choices, key=lambda choice: _preference(choice.support))
 

@@ -1,0 +1,43 @@
+"""A published file of known size: its bytes beat the estimate and spread over the tensors as the estimate does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Layout, Precision
+from rackfit.memory.weights import outer_bytes, role_bits, weights_bytes
+
+TOWER_ROLE = "vision"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """A file or checkpoint whose bytes are on record."""
+
+    artifact_id: str
+    bytes: int
+    with_towers: bool
+    """Whether the bytes include vision and audio towers; a GGUF file has them in a file of their own."""
+
+
+def estimated_bytes(anatomy: Anatomy, precision: Precision, file: PublishedFile) -> float:
+    """Return what is estimated for the tensors that the file holds."""
+    towers = 0.0 if file.with_towers else outer_bytes(anatomy, precision, Layout())[2]
+    return weights_bytes(anatomy, precision) - towers
+
+
+def as_published(anatomy: Anatomy, precision: Precision, file: PublishedFile) -> Precision:
+    """Return the layout with bits scaled so that the tensors of the file have its bytes.
+
+    The sum is exact; how it spreads over tensors stays the estimate's.
+    """
+    factor = file.bytes / estimated_bytes(anatomy, precision, file)
+    tower = role_bits(precision, TOWER_ROLE) * (factor if file.with_towers else 1.0)
+    others = tuple((role, bits * factor) for role, bits in precision.role_bits if role != TOWER_ROLE)
+    return replace(
+        precision,
+        bits=precision.bits * factor,
+        high_bits=precision.high_bits * factor,
+        role_bits=(*others, (TOWER_ROLE, tower)),
+    )
