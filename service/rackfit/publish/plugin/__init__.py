@@ -6,7 +6,7 @@ from typing import Any
 
 from datasette import hookimpl
 
-from rackfit.publish import named_queries, render, security
+from rackfit.publish import bad_requests, named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
 from rackfit.publish.pages import (
     accuracy,
@@ -89,6 +89,12 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/-/rackfit(?:\.json)?$", status.page),
         (r"^/-/databases(?:\.json)?$", status.databases),
     ]
+
+
+@hookimpl
+def handle_exception(datasette: Any, request: Any, exception: Exception) -> Any:
+    """Blame the request, not the server, for a bad page parameter."""
+    return bad_requests.answer(datasette, request, exception)
 
 
 @hookimpl
