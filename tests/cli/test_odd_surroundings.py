@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,24 @@ def test_values_that_json_and_terminals_have_no_sign_for(catalog: Path) -> None:
     assert json.loads(done.stdout)["results"] == [{"much": "inf", "little": "-inf", "one": 1}]
     shown = rackfit("sql", "select char(27) || '[31mred' || char(8) || char(155) as x", catalog=catalog)
     assert not [sign for sign in shown.stdout if not sign.isprintable() and sign != "\n"]
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_a_build_that_is_ended(tmp_path: Path, ended_by: signal.Signals) -> None:
+    """Ctrl+C and a plain kill end a build with one line; no draft stays and the file that was there is untouched."""
+    target = tmp_path / "catalog.db"
+    target.touch()
+    command = [sys.executable, "-m", "rackfit", "build", "--quiet", "--catalog", str(target)]
+    starting = (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    running = subprocess.Popen([sys.executable, "-c", starting, *command], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(ended_by)
+    _, stderr = running.communicate(timeout=60)
+    assert (running.returncode, stderr.strip()) == (130, "rackfit: interrupted")
+    assert [path.name for path in tmp_path.iterdir()] == [target.name]
+    assert target.stat().st_size == 0

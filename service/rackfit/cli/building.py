@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,7 @@ def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: b
     from rackfit.paths import packaged
 
     folders = [data or packaged("data"), *overlays]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl+C: no draft and no trace stays behind
     if quiet:
         return build_catalog(target, folders, must_exist=data is None).target
     progress = ProgressBar()

@@ -96,6 +96,7 @@ _adopted: list[Work] = []
 
 def _adopt(work: Work) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that writes ends the others
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     _adopted[:] = [work]
 
