@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from rackfit.memory.domain import Budget
+from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
 
 STACKS = (
     ("nim 24.05 trt-llm", "vllm"),
@@ -36,15 +37,6 @@ class Engine:
 
     budget: Budget
     assumed: tuple[str, ...]
-
-
-def version_key(text: str) -> tuple[int, ...]:
-    """Return a version as numbers that compare.
-
-    >>> version_key("0.10.2") > version_key("0.9.2")
-    True
-    """
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
 def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str | None) -> Engine:
@@ -88,18 +80,7 @@ def _by_version(said: str, known: list[Budget]) -> Budget | None:
     if match is None or "0.1.dev" in said:
         return None
     version = version_key(match[1])
-    asks_v0 = bool(re.search(r"\bv0\b", said)) or version < (0, 8)
-    matching = [
-        budget
-        for budget in known
-        if version_key(budget.version_from)[: len(version)] <= version
-        and (budget.version_to is None or version <= (*version_key(budget.version_to), 99))
-        and (budget.engine is None or (budget.engine == "V0") == asks_v0)
-    ]
-    if not matching:
-        older = [budget for budget in known if version_key(budget.version_from) <= (*version, 99)]
-        matching = [budget for budget in older if budget.engine != "V0"] or older or known
-    return max(matching, key=lambda budget: version_key(budget.version_from))
+    return budget_at(known, version, bool(re.search(r"\bv0\b", said)) or version < FIRST_V1_BY_DEFAULT)
 
 
 def _by_date(said: str, known: list[Budget]) -> Budget | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from rackfit.ask.question import FitQuestion, Subject, choose_precision, find_model
+from rackfit.ask.choices import choose_precision
+from rackfit.ask.question import FitQuestion, Subject, find_model
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UsageError

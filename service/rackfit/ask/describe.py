@@ -13,6 +13,11 @@ from rackfit.fit.classes import SIXTEEN_BIT
 from rackfit.memory.budget import GIB
 from rackfit.memory.published import estimated_bytes
 
+WIDENED = {
+    "weight_only": "{} is how weights are stored here; the kernel widens them, so it computes in 16 bits",
+    "emulated": "{} is widened before the kernel on this device: expect 16-bit speed or less",
+}
+
 
 def head(setting: Setting) -> dict[str, Any]:
     """Return what was asked, as resolved."""
@@ -110,6 +115,8 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         )
     if cell.layout.devices < setting.devices:
         answer["assumptions"].append(f"the layout asked for uses {cell.layout.devices} of {setting.devices} devices")
+    if setting.choice.support in WIDENED:
+        answer["assumptions"].append(WIDENED[setting.choice.support].format(setting.choice.precision_id))
     bits = setting.precision.bits
     if bits < 8:
         answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")

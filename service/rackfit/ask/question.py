@@ -7,16 +7,14 @@ import sqlite3
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rackfit.catalog.context import Context, read_context
+from rackfit.catalog.context import read_context
 from rackfit.catalog.read import device_of, device_with_ram, read_model, row_of, rows_of
 from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
-from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
 from rackfit.fit.hardware_expression import HardwareExpression, Part, parse_hardware
 from rackfit.fit.shapes import memory_options
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, Device
-from rackfit.memory.precision_names import parse_kv, parse_precision
+from rackfit.memory.domain import Device
 from rackfit.memory.published import PublishedFile
 
 DEFAULT_CONTEXT = 8192
@@ -24,8 +22,6 @@ SIXTEEN_BIT_CACHE = "kv_bf16"
 HARDWARE_KINDS = ("accelerator", "system")
 RAM_SIZE = re.compile(r"(?<![\d.])(\d+)\s*gb\b", re.IGNORECASE)
 NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many devices, each with a whole model",)
-WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
-"""Names that say a width and no layout: the best layout of that width on the device is taken."""
 
 
 WHOLE_NUMBERS = (
@@ -310,89 +306,10 @@ def _other(connection: sqlite3.Connection, part: Part, count: int) -> tuple[Devi
     return (_slice(connection, row, part.profile) if part.profile else device_of(row)), count
 
 
-def choose_precision(
-    connection: sqlite3.Connection, context: Context, subject: Subject, device: Device, asked: str | None
-) -> tuple[Choice, list[str]]:
-    """Return the precision and engine for a device, and what had to be assumed.
-
-    Raises:
-        UnknownNameError: a precision that is not known.
-    """
-    notes: list[str] = []
-    if asked is None:
-        wanted = subject.precision_id
-        if wanted is None or wanted not in context.precisions:
-            notes.append("precision: the checkpoint's own is not on record, 16-bit assumed")
-            wanted = "bf16"
-    elif asked.casefold() in WIDTHS:
-        best = context.chooser.best_of(WIDTHS[asked.casefold()], device)
-        if best is not None:
-            return best, notes
-        wanted = WIDTHS[asked.casefold()][0]
-        notes.append(f"precision: no {asked} format is known to run on this device")
-    else:
-        wanted, note = _precision_id(connection, context, asked)
-        if note:
-            notes.append(f"precision: {note}")
-    choice = context.chooser.runtime_for(wanted, device)
-    if wanted == "bf16" and choice.support in ("none", "unknown") and asked is None:
-        half = context.chooser.runtime_for("fp16", device)
-        if half.support not in ("none", "unknown"):
-            notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")
-            return half, notes
-    return choice, notes
-
-
-def _precision_id(connection: sqlite3.Connection, context: Context, asked: str) -> tuple[str, str | None]:
-    parsed = parse_precision(asked)
-    if parsed.weight_id in context.precisions:
-        return str(parsed.weight_id), parsed.note
-    found = resolve(connection, "precision", asked)
-    if found.id not in context.precisions:
-        raise UnknownNameError("weight precision", asked, parsed.near)
-    return found.id, None
-
-
-def choose_cache(context: Context, asked: str | None) -> tuple[str, float]:
-    """Return the cache format and its effective bits.
-
-    Raises:
-        UnknownNameError: a cache format that is not known.
-    """
-    if asked is None:
-        return SIXTEEN_BIT_CACHE, context.kv_bits[SIXTEEN_BIT_CACHE]
-    parsed = parse_kv(asked)
-    if parsed.weight_id is None or parsed.weight_id not in context.kv_bits:
-        raise UnknownNameError("KV precision", asked, parsed.near)
-    return parsed.weight_id, context.kv_bits[parsed.weight_id]
-
-
-def choose_budget(
-    connection: sqlite3.Connection, context: Context, choice: Choice, asked: str | None, device: Device
-) -> tuple[Budget, Choice, list[str]]:
-    """Return the engine's rules, the choice under that engine, and what had to be assumed.
-
-    Raises:
-        UnknownNameError: an engine that is not known.
-        UnsupportedError: an engine whose budget is not on record.
-    """
-    if asked is None:
-        return context.newest_budget(choice.runtime_id), choice, []
-    found = resolve(connection, "runtime", asked)
-    known = {budget.runtime_id for budget in context.budgets}
-    if found.id not in known:
-        raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(sorted(known))}")
-    level = context.chooser.level(found.id, choice.precision_id, device)
-    return context.newest_budget(found.id), Choice(choice.precision_id, found.id, level), []
-
-
 __all__ = [
     "FitQuestion",
     "Machine",
     "Subject",
-    "choose_budget",
-    "choose_cache",
-    "choose_precision",
     "find_machines",
     "find_model",
     "read_context",

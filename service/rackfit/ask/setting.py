@@ -6,15 +6,13 @@ import sqlite3
 from dataclasses import dataclass
 
 from rackfit.ask.beside import find_beside, image_tokens
+from rackfit.ask.choices import choose_budget, choose_cache, choose_precision
 from rackfit.ask.hosts import host_support, on_host
 from rackfit.ask.question import (
     DEFAULT_CONTEXT,
     FitQuestion,
     Machine,
     Subject,
-    choose_budget,
-    choose_cache,
-    choose_precision,
 )
 from rackfit.catalog.context import Context
 from rackfit.fit.beside import Beside

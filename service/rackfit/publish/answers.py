@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rackfit.ask.question import Subject, choose_cache, find_model
+from rackfit.ask.choices import choose_cache
+from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.connect import open_catalog
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.resolve import resolve

@@ -1,0 +1,116 @@
+"""What an answer uses where the user leaves it open: weight format, cache format, engine and its version."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+from rackfit.ask.question import SIXTEEN_BIT_CACHE, Subject
+from rackfit.catalog.context import Context
+from rackfit.catalog.resolve import resolve
+from rackfit.errors import UnknownNameError, UnsupportedError
+from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
+from rackfit.memory.domain import Budget, Device
+from rackfit.memory.precision_names import parse_kv, parse_precision
+from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
+
+ENGINE_VERSION = re.compile(
+    r"^(?P<name>.*?)[\s=@:]+v?(?P<version>\d+(?:\.\d+)+)\S*(?:\s+(?P<engine>v0|v1))?$", re.IGNORECASE
+)
+"""An engine with its version: `vllm 0.6.3`, `vllm==0.10.2`, `vllm 0.9.2 V0`."""
+WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
+"""Names that say a width and no layout: the best layout of that width on the device is taken."""
+
+
+def choose_precision(
+    connection: sqlite3.Connection, context: Context, subject: Subject, device: Device, asked: str | None
+) -> tuple[Choice, list[str]]:
+    """Return the precision and engine for a device, and what had to be assumed.
+
+    Raises:
+        UnknownNameError: a precision that is not known.
+    """
+    notes: list[str] = []
+    if asked is None:
+        wanted = subject.precision_id
+        if wanted is None or wanted not in context.precisions:
+            notes.append("precision: the checkpoint's own is not on record, 16-bit assumed")
+            wanted = "bf16"
+    elif asked.casefold() in WIDTHS:
+        best = context.chooser.best_of(WIDTHS[asked.casefold()], device)
+        if best is not None:
+            return best, notes
+        wanted = WIDTHS[asked.casefold()][0]
+        notes.append(f"precision: no {asked} format is known to run on this device")
+    else:
+        wanted, note = _precision_id(connection, context, asked)
+        if note:
+            notes.append(f"precision: {note}")
+    choice = context.chooser.runtime_for(wanted, device)
+    if wanted == "bf16" and choice.support in ("none", "unknown") and asked is None:
+        half = context.chooser.runtime_for("fp16", device)
+        if half.support not in ("none", "unknown"):
+            notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")
+            return half, notes
+    return choice, notes
+
+
+def _precision_id(connection: sqlite3.Connection, context: Context, asked: str) -> tuple[str, str | None]:
+    parsed = parse_precision(asked)
+    if parsed.weight_id in context.precisions:
+        return str(parsed.weight_id), parsed.note
+    found = resolve(connection, "precision", asked)
+    if found.id not in context.precisions:
+        raise UnknownNameError("weight precision", asked, parsed.near)
+    return found.id, None
+
+
+def choose_cache(context: Context, asked: str | None) -> tuple[str, float]:
+    """Return the cache format and its effective bits.
+
+    Raises:
+        UnknownNameError: a cache format that is not known.
+    """
+    if asked is None:
+        return SIXTEEN_BIT_CACHE, context.kv_bits[SIXTEEN_BIT_CACHE]
+    parsed = parse_kv(asked)
+    if parsed.weight_id is None or parsed.weight_id not in context.kv_bits:
+        raise UnknownNameError("KV precision", asked, parsed.near)
+    return parsed.weight_id, context.kv_bits[parsed.weight_id]
+
+
+def choose_budget(
+    connection: sqlite3.Connection, context: Context, choice: Choice, asked: str | None, device: Device
+) -> tuple[Budget, Choice, list[str]]:
+    """Return the engine's rules, the choice under that engine, and what had to be assumed.
+
+    Raises:
+        UnknownNameError: an engine that is not known.
+        UnsupportedError: an engine whose budget is not on record.
+    """
+    if asked is None:
+        return context.newest_budget(choice.runtime_id), choice, []
+    name, version, v0 = _engine_version(asked)
+    found = resolve(connection, "runtime", name)
+    known = {budget.runtime_id for budget in context.budgets}
+    if found.id not in known:
+        raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(sorted(known))}")
+    level = context.chooser.level(found.id, choice.precision_id, device)
+    chosen = Choice(choice.precision_id, found.id, level)
+    if version is None:
+        return context.newest_budget(found.id), chosen, []
+    own = [budget for budget in context.budgets if budget.runtime_id == found.id]
+    budget = budget_at(own, version_key(version), v0)
+    until = f"to {budget.version_to}" if budget.version_to else "on"
+    note = f"runtime: {name} {version}, rules of {budget.version_from} {until}; formats by the newest version"
+    return budget, chosen, [note]
+
+
+def _engine_version(asked: str) -> tuple[str, str | None, bool]:
+    """Return an engine's name, its version where one is said, and whether vLLM's first engine is meant."""
+    match = ENGINE_VERSION.match(asked.strip())
+    if match is None:
+        return asked, None, False
+    said = (match["engine"] or "").casefold()
+    older = version_key(match["version"]) < FIRST_V1_BY_DEFAULT
+    return match["name"], match["version"], said == "v0" or (not said and older)
