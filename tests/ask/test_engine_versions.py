@@ -1,0 +1,56 @@
+"""An engine's version may be asked: the rules are those of that version, and the answer says which."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from rackfit.ask.fit import fit_one
+from rackfit.ask.question import FitQuestion
+from rackfit.errors import UnknownNameError
+
+
+def ask(connection: sqlite3.Connection, runtime: str, context: int) -> dict[str, object]:
+    """Return the answer for Llama-3.1-8B on one RTX 3090 at 0.9."""
+    question = FitQuestion("llama-3.1-8b", "rtx-3090", context=context, runtime=runtime, utilization=0.9)
+    return fit_one(connection, question, suggest=False)
+
+
+@pytest.mark.parametrize(("context", "fits"), [(20_000, True), (29_000, False), (35_000, True)])
+def test_a_longer_context_can_leave_more_cache(connection: sqlite3.Connection, context: int, fits: bool) -> None:
+    """vLLM 0.6.4 starts with 20K and 35K tokens and not with 29K (vLLM issue 10517, cases K6-0380 to K6-0382)."""
+    assert (ask(connection, "vllm 0.6.4", context)["verdict"] != "no") is fits
+
+
+def test_the_profiled_peak_is_that_of_the_version(connection: sqlite3.Connection) -> None:
+    """0.6.4 profiles the context: 2.07 GiB at 20,000 tokens (case K1-0094)."""
+    answer = ask(connection, "vllm 0.6.4", 20_000)
+
+    assert answer["per_device"]["workspace_bytes"] / 2**30 == pytest.approx(2.07, rel=0.02)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("said", "budget"),
+    [
+        ("vllm 0.6.4", "vllm-v0-0.5"),
+        ("vllm==0.7.2", "vllm-v0-0.7"),
+        ("vLLM v0.9.2", "vllm-v1-0.9.2"),
+        ("vllm 0.9.2 V0", "vllm-v0-0.8"),
+        ("vllm 0.11.0", "vllm-v1-0.11"),
+        ("vllm 9.9.9", "vllm-v1-0.33"),
+        ("vllm", "vllm-v1-0.33"),
+        ("sglang 0.4.6", "sglang-0.4"),
+    ],
+)
+def test_spellings_of_a_version(connection: sqlite3.Connection, said: str, budget: str) -> None:
+    """A version stands behind the name, with or without signs, and V0 may be asked for by name."""
+    answer = ask(connection, said, 8192)
+
+    assert answer["runtime_budget"] == budget
+
+
+def test_an_unknown_engine_with_a_version_is_named_without_it(connection: sqlite3.Connection) -> None:
+    """The name that is not known is the engine's."""
+    with pytest.raises(UnknownNameError, match="vlmm"):
+        ask(connection, "vlmm 0.9.2", 8192)
