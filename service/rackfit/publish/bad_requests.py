@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from datasette.handle_exception import handle_exception as usual
@@ -9,6 +10,8 @@ from datasette.views.base import DatasetteError
 
 UNCHECKED = ("_next", "_through")
 """Parameters that Datasette takes apart, as a number, a key or JSON, without a check of its own."""
+FACETS = ("_facet", "_facet_array", "_facet_date")
+"""Parameters whose column Datasette 1.0 puts in its SQL unchecked (0.65 leaves the facet out)."""
 
 
 def answer(datasette: Any, request: Any, exception: Exception) -> Any:
@@ -22,5 +25,9 @@ def answer(datasette: Any, request: Any, exception: Exception) -> Any:
     given = [name for name in UNCHECKED if request.args.get(name)]
     if given and isinstance(exception, (ValueError, LookupError, TypeError)):
         wrong = DatasetteError(f"{' or '.join(given)} is nothing that this table has", status=400)
+        return usual(datasette, request, wrong)
+    facets = [name for name in FACETS if request.args.get(name)]
+    if facets and isinstance(exception, sqlite3.OperationalError) and "no such column" in str(exception):
+        wrong = DatasetteError(f"{' or '.join(facets)}: {exception}", status=400)
         return usual(datasette, request, wrong)
     return None
