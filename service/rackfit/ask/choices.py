@@ -9,7 +9,7 @@ from rackfit.ask.question import SIXTEEN_BIT_CACHE, Subject
 from rackfit.catalog.context import Context
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError, UnsupportedError
-from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, SIXTEEN_BIT, Choice
+from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, RUNS, SIXTEEN_BIT, Choice
 from rackfit.memory.domain import Budget, Device
 from rackfit.memory.precision_names import parse_kv, parse_precision
 from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
@@ -20,6 +20,8 @@ ENGINE_VERSION = re.compile(
 """An engine with its version: `vllm 0.6.3`, `vllm==0.10.2`, `vllm 0.9.2 V0`."""
 WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
+HALVES_FP32 = ("vllm", "sglang")
+"""Engines whose default is to load 32-bit weights in 16 bits."""
 
 
 def choose_precision(
@@ -53,6 +55,20 @@ def choose_precision(
             notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")
             return half, notes
     return choice, notes
+
+
+def as_loaded(context: Context, choice: Choice, device: Device) -> tuple[Choice, list[str]]:
+    """Return the format in which an engine holds weights that nobody named a format for, and what was assumed.
+
+    vLLM and SGLang load a 32-bit checkpoint in 16 bits unless told otherwise: their `dtype` is `auto`, which
+    "will use FP16 precision for FP32 and FP16 models" (vllm/config/model.py; sglang/srt/server_args.py).
+    """
+    if choice.precision_id != "fp32" or choice.runtime_id not in HALVES_FP32:
+        return choice, []
+    half = Choice("fp16", choice.runtime_id, context.chooser.level(choice.runtime_id, "fp16", device))
+    if half.support not in RUNS:
+        return choice, []
+    return half, [f"precision: {choice.runtime_id} loads 32-bit checkpoints in 16 bits unless asked for fp32"]
 
 
 def _precision_id(connection: sqlite3.Connection, context: Context, asked: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from rackfit.ask.beside import find_beside, image_tokens
-from rackfit.ask.choices import choose_budget, choose_cache, choose_precision
+from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision
 from rackfit.ask.hosts import host_support, on_host
 from rackfit.ask.question import (
     DEFAULT_CONTEXT,
@@ -84,6 +84,9 @@ def resolve_setting(
     if budget.runtime_id == "transformers" and choice.support == "emulated":
         assumed.append(f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device")
         choice = Choice("bf16", budget.runtime_id, "native")
+    if question.precision is None:
+        choice, narrowed = as_loaded(context, choice, machine.device)
+        assumed += narrowed
     budget = on_host(budget, machine.device)
     choice = host_support(choice, context.precisions[choice.precision_id].family, machine.device)
     kv_id, kv_bits = choose_cache(context, question.kv_precision)
