@@ -202,6 +202,17 @@ def test_more_of_the_same_hardware(on: str, more: str) -> None:
     assert parse_hardware(more_devices(on, 2)) == parse_hardware(more)
 
 
+def test_suggestions_are_changes(connection: sqlite3.Connection) -> None:
+    """A model released in 4 bits is not told to take 4 bits; nobody is told to use RAM that would stay empty."""
+    released = ask(connection, "gpt-oss-120b", H100, suggest=True)
+    widened = ask(connection, "llama-3.3-70b", H100, suggest=True)
+
+    assert released["suggestions"]
+    assert not any("precision" in one for one in released["suggestions"])
+    assert any(one.get("precision") == "q4_k_m" for one in widened["suggestions"])
+    assert all(one.get("offload") for one in widened["suggestions"] if "RAM" in one["change"])
+
+
 def test_what_fits_needs_no_suggestion(connection: sqlite3.Connection) -> None:
     """Nothing is suggested where the high estimate fits."""
     assert ask(connection, "qwen3-8b", H100, suggest=True)["suggestions"] == []

@@ -29,13 +29,22 @@ def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: d
         except RackfitError:
             continue
         better = other["verdict"] == "fits" or (other["verdict"] in GOOD and answer["verdict"] not in GOOD)
-        if better:
+        if better and not _adds_nothing(changes, answer, other):
             margin = other["per_device"]["margin_bytes"]
             found.append({"change": text, **changes, "verdict": other["verdict"], "margin_bytes": margin})
             if other.get("offloaded"):
                 block = other["offload"]
                 found[-1]["offload"] = {name: block[name] for name in ("gpu_layers", "cpu_experts", "host_bytes")}
     return found
+
+
+def _adds_nothing(changes: dict[str, Any], answer: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether a change is none: 4 bits for what has 4 bits, or layers in RAM where none need to go there."""
+    if {"gpu_layers", "cpu_experts"} & changes.keys() and not other.get("offloaded"):
+        return True
+    if "precision" not in changes or answer["per_device"] is None:
+        return False
+    return bool(other["per_device"]["weights_bytes"] > 0.9 * answer["per_device"]["weights_bytes"])
 
 
 def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
