@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rackfit.ask.train import TrainQuestion, read_offload, train_one, zero_table
+from rackfit.ask.train import TrainQuestion, read_offload, train_one
 from rackfit.errors import UnknownNameError, UsageError
 
 GIB = 2**30
@@ -160,14 +160,6 @@ def test_checkpoints_of_mixed_adam(connection: sqlite3.Connection) -> None:
 
     assert answer["checkpoint"]["resume_bytes"] == 14 * answer["trained_params"]
     assert answer["checkpoint"]["weights_bytes"] == 2 * answer["trained_params"]
-
-
-def test_the_table_of_stages(connection: sqlite3.Connection) -> None:
-    """Stage 3 over 64 ranks divides by 64 and sends half as much again."""
-    rows = zero_table(connection, "Llama-2-7b-hf", 64)
-
-    assert rows[3]["reduction"] == 64
-    assert [row["communication"] for row in rows] == [1.0, 1.0, 1.0, 1.5]
 
 
 @pytest.mark.parametrize(

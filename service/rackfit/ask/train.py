@@ -18,7 +18,6 @@ from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Jo
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
 from rackfit.memory.training.recipes import BITSANDBYTES, runs_bitsandbytes
-from rackfit.memory.training.sharding import explained
 
 DEFAULT_LENGTH = 4096
 DEFAULT_RECIPE = "adam_mixed_16"
@@ -218,21 +217,6 @@ def host_of(connection: sqlite3.Connection, machine: Machine) -> Host:
         return Host(None, None, ranks)
     ram, nvme = rows[0]["host_ram_gb"], rows[0]["nvme_tb"]
     return Host(None if ram is None else ram * 1e9, None if nvme is None else nvme * 1e12, ranks)
-
-
-def zero_table(
-    connection: sqlite3.Connection, model: str, devices: int, recipe: str = DEFAULT_RECIPE
-) -> list[dict[str, Any]]:
-    """Return the table of ZeRO stages for a model over so many devices: what is divided, bytes, communication.
-
-    Raises:
-        UsageError and its kinds: a name that cannot be read, or a count below 1.
-    """
-    if not 1 <= devices <= 2**20:
-        raise UsageError(f"devices = {devices}: expected a whole number from 1")
-    anatomy = find_model(connection, model).anatomy
-    state = recipe_for(connection, anatomy, recipe, None).state
-    return explained(anatomy.model.params_total, state, devices)
 
 
 def base_job(setting: TrainSetting, tp: int) -> Job:

@@ -49,6 +49,18 @@ def replicated_bytes(state: StateBytes, stage: int) -> float:
     return sum(getattr(state, name) for name, divided in COMPONENT_STAGE.items() if stage < divided)
 
 
+def formula(state: StateBytes, stage: int) -> str:
+    """Return bytes per parameter on one of N ranks as people write it.
+
+    >>> from rackfit.memory.training.recipes import MIXED_ADAM
+    >>> [formula(MIXED_ADAM, stage) for stage in STAGES]
+    ['16', '4 + 12/N', '2 + 14/N', '16/N']
+    """
+    whole = replicated_bytes(state, stage)
+    divided = state.total - whole
+    return " + ".join(part for part in (f"{whole:.4g}" if whole else "", f"{divided:.4g}/N" if divided else "") if part)
+
+
 def smallest_count(params: float, state: StateBytes, stage: int, usable: float, limit: int = 2**20) -> int | None:
     """Return the fewest ranks on which the states alone fit `usable` bytes, None where none do.
 
@@ -74,6 +86,7 @@ def explained(params: float, state: StateBytes, shards: int) -> list[dict[str, o
             {
                 "stage": stage,
                 "partitioned": PARTITIONED[stage],
+                "formula": formula(state, stage),
                 "bytes_per_parameter": each,
                 "bytes_per_device": params * each,
                 "reduction": reduction(state, stage, shards),

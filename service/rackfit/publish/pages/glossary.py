@@ -9,6 +9,8 @@ from typing import Any
 
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError
+from rackfit.memory.training.domain import StateBytes
+from rackfit.memory.training.sharding import bytes_per_parameter, formula, reduction
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
@@ -103,16 +105,25 @@ def zero(answers: Answers) -> list[dict[str, Any]]:
     found = _in_order(answers, "recipes", "recipe_id", ("adam_mixed_16",))
     if not found:
         return []
-    weights, gradients = found[0]["weights_bytes"], found[0]["gradient_bytes"]
-    state = found[0]["optimizer_bytes"] + found[0]["master_bytes"]
-    whole = weights + gradients + state
-    split = ((whole, 0), (weights + gradients, state), (weights, gradients + state), (0, whole))
+    row = found[0]
+    state = StateBytes(
+        row["weights_bytes"], row["master_bytes"], row["gradient_bytes"], row["gradient_accumulation_bytes"],
+        row["optimizer_bytes"],
+    )  # fmt: skip
     rows = []
-    for (stage, shared, sent), (kept, cut) in zip(STAGES, split, strict=True):
-        formula = " + ".join(part for part in (f"{kept:g}" if kept else "", f"{cut:g}/N" if cut else "") if part)
-        at = {count: kept + cut / count for count in COUNTS}
-        saved = {count: (kept + cut) / each for count, each in at.items()}
-        rows.append({"stage": stage, "shared": shared, "sent": sent, "formula": formula, "at": at, "saved": saved})
+    for number, (stage, shared, sent) in enumerate(STAGES):
+        at = {count: bytes_per_parameter(state, number, count) for count in COUNTS}
+        saved = {count: reduction(state, number, count) for count in COUNTS}
+        rows.append(
+            {
+                "stage": stage,
+                "shared": shared,
+                "sent": sent,
+                "formula": formula(state, number),
+                "at": at,
+                "saved": saved,
+            }
+        )
     return rows
 
 

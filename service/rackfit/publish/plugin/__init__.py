@@ -22,6 +22,7 @@ from rackfit.publish.pages import (
     status,
     system,
     why,
+    zero,
 )
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
@@ -77,6 +78,7 @@ def register_routes() -> list[tuple[str, Any]]:
         (r"^/$", home.page),
         (r"^/why(?P<format>\.json)?$", why.page),
         (r"^/speed(?P<format>\.json|\.csv)?$", speed.page),
+        (r"^/zero(?P<format>\.json|\.csv)?$", zero.page),
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
         (r"^/accuracy/(?P<case_id>[^/]+?)(?P<format>\.json)?$", measurement.page),
         (r"^/model/(?P<name>.+?)(?P<format>\.json)?$", model.page),

@@ -1,0 +1,144 @@
+"""/zero: what the stages of ZeRO and FSDP divide, for any model, recipe and number of devices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.errors import RackfitError, UsageError
+from rackfit.memory.training.recipes import MIXED_ADAM
+from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explained, smallest_count
+from rackfit.publish import render
+from rackfit.publish.answers import Answers, whole
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.form import LONGEST
+from rackfit.publish.pages.spreadsheet import as_csv
+
+DEVICES = 64
+MEMORY_GB = 80
+MOST_GB = 10**6
+RECIPE = "adam_mixed_16"
+PAPER_SIZES = (7.5e9, 128e9, 1e12)
+PAPER_DEVICES = (1, 4, 16, 64, 256, 1024)
+"""Models and degrees of Table 1 in Rajbhandari et al., ZeRO (arXiv 1910.02054)."""
+CSV_COLUMNS = (
+    "stage", "partitioned", "formula", "bytes_per_parameter", "bytes_per_device", "reduction", "communication",
+    "fewest_devices",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ZeroForm:
+    """What the page was asked, as it was typed."""
+
+    model: str = ""
+    devices: str = ""
+    recipe: str = ""
+    memory: str = ""
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The parameters that were filled in."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
+
+    def number(self, name: str, usual: int, most: int) -> int:
+        """Return a figure of the form.
+
+        Raises:
+            UsageError: it is no whole number between 1 and `most`.
+        """
+        text = getattr(self, name).replace(",", "").replace("_", "")
+        found = whole(name, text) if text else usual
+        if found > most:
+            raise UsageError(f"{name} = {found}: expected a whole number from 1 to {most:,}")
+        return found
+
+
+def read_zero_form(arguments: Any) -> ZeroForm:
+    """Return the form of a request.
+
+    Raises:
+        UsageError: a parameter is too long.
+    """
+    form = ZeroForm(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(ZeroForm)})
+    for name, value in form.asked.items():
+        if len(value) > LONGEST:
+            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
+    return form
+
+
+def answer(answers: Answers, form: ZeroForm) -> dict[str, Any]:
+    """Return the stages of a model: bytes per device, reduction, communication, fewest devices for the states alone.
+
+    Raises:
+        RackfitError: a name or figure that cannot be read.
+    """
+    from rackfit.ask.train_recipes import recipe_for
+
+    devices = form.number("devices", DEVICES, 2**20)
+    memory = form.number("memory", MEMORY_GB, MOST_GB)
+    subject = answers.subject(form.model)
+    recipe = recipe_for(answers.connection, subject.anatomy, form.recipe or RECIPE, None)
+    if recipe.method != "full":
+        raise UsageError(f"recipe {recipe.recipe_id} trains adapters: expected one that trains every parameter")
+    params = subject.anatomy.model.params_total
+    rows = explained(params, recipe.state, devices)
+    for row, stage in zip(rows, STAGES, strict=True):
+        row["fewest_devices"] = smallest_count(params, recipe.state, stage, memory * 1e9)
+    return {
+        "model": subject.shown, "params": params, "recipe": recipe.recipe_id, "recipe_name": recipe.name,
+        "bytes_per_parameter": recipe.state.total, "devices": devices, "memory_gb": memory, "stages": rows,
+    }  # fmt: skip
+
+
+def paper() -> list[dict[str, Any]]:
+    """Return Table 1 of the ZeRO paper by our formulas: GB per device, by degree, model and stage."""
+    return [
+        {"devices": count}
+        | {
+            "gb": [
+                size * bytes_per_parameter(MIXED_ADAM, stage, count) / 1e9
+                for size in PAPER_SIZES
+                for stage in STAGES[1:]
+            ]
+        }
+        for count in PAPER_DEVICES
+    ]
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /zero, /zero.json and /zero.csv."""
+    style = request.url_vars.get("format")
+    form, status, found, problem = ZeroForm(), 200, None, None
+    try:
+        form = read_zero_form(request.args)
+        if form.model:
+            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
+        elif form.asked or style:
+            raise UsageError("name a model")
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if style == ".json":
+        return json_response(problem or found or {}, status)
+    if style == ".csv":
+        if problem or found is None:
+            return Response.text((problem or {"error": ""})["error"] + "\n", status)
+        rows = [[row[name] for name in CSV_COLUMNS] for row in found["stages"]]
+        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    urls, asked = datasette.urls, render.query_string(form.asked)
+    database = open_database(datasette).name
+    field = "recipe" if problem and "recipe" in problem["error"].split("'")[0] else "model"
+    shown = {
+        "form": form, "found": found, "problem": problem, "paper": paper(), "sizes": ("7.5B", "128B", "1T"),
+        "near": [
+            (name, f"{urls.path('/zero')}?{render.query_string({**form.asked, field: name})}")
+            for name in (problem or {}).get("near", [])
+        ],
+        "model_href": render.page_link(urls, "model_id", found["model"]) if found else None,
+        "recipe_href": render.row_link(urls, database, "recipes", found["recipe"]) if found else None,
+        "json_href": f"{urls.path('/zero.json')}?{asked}",
+        "csv_href": f"{urls.path('/zero.csv')}?{asked}",
+    }  # fmt: skip
+    return await html_response(datasette, "rackfit_zero.html", shown, request, status)
