@@ -62,3 +62,17 @@ def test_bad_parameters(get, said, status, words):
     assert (page.status_code, body.status_code) == (status, status)
     assert words in page.text or words in body.json()["error"]
     assert "Traceback" not in page.text
+
+
+@pytest.mark.parametrize("recipe", ["adam_mixed_16", "adamw_pure_bf16", "adam8bit_bnb_bf16"])
+def test_the_named_query_agrees(get, recipe):
+    """The query that people run in SQL gives the figures of the page."""
+    said = {"model": "llama-3.1-8b", "devices": 24, "recipe": recipe}
+    page = get("/zero.json?" + urlencode(said)).json()["stages"]
+    rows = get("/catalog/zero_stages_of_a_model.json?" + urlencode({"_shape": "array", **said})).json()
+
+    assert [row["bytes_per_parameter"] for row in rows] == [
+        pytest.approx(row["bytes_per_parameter"], abs=1e-4) for row in page
+    ]
+    assert [row["partitioned"] for row in rows] == [row["partitioned"] for row in page]
+    assert [row["communication_relative"] for row in rows] == [row["communication"] for row in page]
