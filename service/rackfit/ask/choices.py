@@ -57,18 +57,22 @@ def choose_precision(
     return choice, notes
 
 
-def as_loaded(context: Context, choice: Choice, device: Device) -> tuple[Choice, list[str]]:
-    """Return the format in which an engine holds weights that nobody named a format for, and what was assumed.
+def as_loaded(context: Context, choice: Choice, device: Device, asked: str | None) -> tuple[Choice, list[str]]:
+    """Return the format in which an engine holds the weights, and what was assumed where it is not their own.
 
-    vLLM and SGLang load a 32-bit checkpoint in 16 bits unless told otherwise: their `dtype` is `auto`, which
-    "will use FP16 precision for FP32 and FP16 models" (vllm/config/model.py; sglang/srt/server_args.py).
+    Transformers widens what it only emulates. vLLM and SGLang load a 32-bit checkpoint in 16 bits unless told
+    otherwise: their `dtype` is `auto`, which "will use FP16 precision for FP32 and FP16 models"
+    (vllm/config/model.py; sglang/srt/server_args.py).
     """
-    if choice.precision_id != "fp32" or choice.runtime_id not in HALVES_FP32:
-        return choice, []
-    half = Choice("fp16", choice.runtime_id, context.chooser.level(choice.runtime_id, "fp16", device))
-    if half.support not in RUNS:
-        return choice, []
-    return half, [f"precision: {choice.runtime_id} loads 32-bit checkpoints in 16 bits unless asked for fp32"]
+    engine = choice.runtime_id
+    if engine == "transformers" and choice.support == "emulated":
+        note = f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device"
+        return Choice("bf16", engine, "native"), [note]
+    if asked is None and choice.precision_id == "fp32" and engine in HALVES_FP32:
+        half = Choice("fp16", engine, context.chooser.level(engine, "fp16", device))
+        if half.support in RUNS:
+            return half, [f"precision: {engine} loads 32-bit checkpoints in 16 bits unless asked for fp32"]
+    return choice, []
 
 
 def _precision_id(connection: sqlite3.Connection, context: Context, asked: str) -> tuple[str, str | None]:

@@ -81,12 +81,8 @@ def resolve_setting(
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
     runtime = "llama.cpp" if question.runtime is None and question.offloads else question.runtime
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
-    if budget.runtime_id == "transformers" and choice.support == "emulated":
-        assumed.append(f"precision: transformers widens {choice.precision_id} to bf16 when it loads it on this device")
-        choice = Choice("bf16", budget.runtime_id, "native")
-    if question.precision is None:
-        choice, narrowed = as_loaded(context, choice, machine.device)
-        assumed += narrowed
+    choice, loaded = as_loaded(context, choice, machine.device, question.precision)
+    assumed += loaded
     budget = on_host(budget, machine.device)
     choice = host_support(choice, context.precisions[choice.precision_id].family, machine.device)
     kv_id, kv_bits = choose_cache(context, question.kv_precision)
