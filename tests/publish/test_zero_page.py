@@ -8,6 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+LLAMA_70B = 70_553_706_496
+"""Parameters of Llama-3.1-70B: the safetensors total of its repository."""
+
 
 def test_the_chapters_formulas(get):
     """Stages 1 to 3 take 4 + 12/N, 2 + 14/N and 16/N bytes; stage 3 sends half as much again (seed chapter, ZeRO)."""
@@ -16,7 +19,7 @@ def test_the_chapters_formulas(get):
     assert [row["formula"] for row in body["stages"]] == ["16", "4 + 12/N", "2 + 14/N", "16/N"]
     assert [row["communication"] for row in body["stages"]] == [1, 1, 1, 1.5]
     assert body["stages"][3]["reduction"] == pytest.approx(64)
-    assert body["stages"][3]["bytes_per_device"] == pytest.approx(70_553_706_496 * 16 / 64)
+    assert body["stages"][3]["bytes_per_device"] == pytest.approx(LLAMA_70B * 16 / 64)
 
 
 def test_fewest_devices(get):

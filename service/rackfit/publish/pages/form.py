@@ -1,9 +1,9 @@
-"""The form of /why: what was typed, and the question that it stands for."""
+"""Forms of pages: what was typed, as it was typed; and the form of /why with the question that it stands for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 from rackfit.errors import UsageError
 from rackfit.publish.answers import whole
@@ -13,8 +13,43 @@ LONGEST = 200
 
 
 @dataclass(frozen=True)
-class Form:
-    """What the page was asked, as it was typed."""
+class PageForm:
+    """Text parameters of a page, empty where they were left out; a page's own form names them as fields."""
+
+    @classmethod
+    def read(cls, arguments: Any) -> Self:
+        """Return the form of a request."""
+        return cls(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(cls)})
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The parameters that were filled in."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
+
+    def checked(self) -> Self:
+        """Return the form.
+
+        Raises:
+            UsageError: a parameter is too long.
+        """
+        for name, value in self.asked.items():
+            if len(value) > LONGEST:
+                raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
+        return self
+
+    def number(self, name: str) -> int | None:
+        """Return a figure of the form, None where it was left out.
+
+        Raises:
+            UsageError: it is no whole number.
+        """
+        text = getattr(self, name).replace(",", "").replace("_", "")
+        return whole(name, text) if text else None
+
+
+@dataclass(frozen=True)
+class Form(PageForm):
+    """What /why was asked."""
 
     model: str = ""
     on: str = ""
@@ -23,16 +58,6 @@ class Form:
     context: str = ""
     sequences: str = ""
     runtime: str = ""
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """The parameters that were filled in."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
-
-
-def read_form(arguments: Any) -> Form:
-    """Return the form of a request."""
-    return Form(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(Form)})
 
 
 def question_of(form: Form, limit: int = 1) -> Any:
@@ -43,21 +68,14 @@ def question_of(form: Form, limit: int = 1) -> Any:
     """
     from rackfit.ask.question import FitQuestion
 
-    for name, value in form.asked.items():
-        if len(value) > LONGEST:
-            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
+    form.checked()
     return FitQuestion(
         model=form.model or None,
         on=form.on or None,
         precision=form.precision or None,
         kv_precision=form.kv_precision or None,
-        context=_number(form, "context"),
-        sequences=_number(form, "sequences"),
+        context=form.number("context"),
+        sequences=form.number("sequences"),
         runtime=form.runtime or None,
         limit=limit,
     )
-
-
-def _number(form: Form, name: str) -> int | None:
-    text = getattr(form, name).replace(",", "").replace("_", "")
-    return whole(name, text) if text else None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from datasette.utils.asgi import Response
 
 from rackfit.errors import RackfitError, UnsupportedError, UsageError
 from rackfit.publish import render
-from rackfit.publish.answers import Answers, whole
+from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.form import LONGEST
+from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.spreadsheet import as_csv
 from rackfit.publish.sql_speed import scaling_rows
 
@@ -23,8 +23,8 @@ CSV_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class SpeedForm:
-    """What the page was asked, as it was typed."""
+class SpeedForm(PageForm):
+    """What the page was asked."""
 
     model: str = ""
     on: str = ""
@@ -33,33 +33,6 @@ class SpeedForm:
     sequences: str = ""
     degrees: str = ""
     tokens: str = ""
-
-    @property
-    def asked(self) -> dict[str, str]:
-        """The parameters that were filled in."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
-
-    def number(self, name: str) -> int | None:
-        """Return a figure of the form, None where it was left out.
-
-        Raises:
-            UsageError: it is no whole number.
-        """
-        text = getattr(self, name).replace(",", "").replace("_", "")
-        return whole(name, text) if text else None
-
-
-def read_speed_form(arguments: Any) -> SpeedForm:
-    """Return the form of a request.
-
-    Raises:
-        UsageError: a parameter is too long.
-    """
-    form = SpeedForm(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(SpeedForm)})
-    for name, value in form.asked.items():
-        if len(value) > LONGEST:
-            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
-    return form
 
 
 def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
@@ -99,7 +72,7 @@ async def page(request: Any, datasette: Any) -> Any:
     style = request.url_vars.get("format")
     form, status, found, problem = SpeedForm(), 200, None, None
     try:
-        form = read_speed_form(request.args)
+        form = SpeedForm.read(request.args).checked()
         if form.asked or style:
             found = await ask(open_database(datasette), lambda answers: answer(answers, form))
     except RackfitError as error:

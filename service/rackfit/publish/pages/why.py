@@ -12,7 +12,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, listing
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.form import Form, question_of, read_form
+from rackfit.publish.pages.form import Form, question_of
 
 BAR_WIDTH = 1000
 BAR_TERMS = ("weights", "kv", "workspace", "runtime")
@@ -65,7 +65,7 @@ def bar(found: dict[str, Any]) -> Markup | None:
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /why and /why.json."""
     as_json = bool(request.url_vars.get("format"))
-    form = read_form(request.args)
+    form = Form.read(request.args)
     status, found, problem = 200, None, None
     try:
         if form.model and form.on:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from datasette.utils.asgi import Response
@@ -11,9 +11,9 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.memory.training.recipes import MIXED_ADAM
 from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explained, smallest_count
 from rackfit.publish import render
-from rackfit.publish.answers import Answers, whole
+from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.form import LONGEST
+from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.spreadsheet import as_csv
 
 DEVICES = 64
@@ -30,43 +30,24 @@ CSV_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class ZeroForm:
-    """What the page was asked, as it was typed."""
+class ZeroForm(PageForm):
+    """What the page was asked."""
 
     model: str = ""
     devices: str = ""
     recipe: str = ""
     memory: str = ""
 
-    @property
-    def asked(self) -> dict[str, str]:
-        """The parameters that were filled in."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
-
-    def number(self, name: str, usual: int, most: int) -> int:
-        """Return a figure of the form.
+    def count(self, name: str, usual: int, most: int) -> int:
+        """Return a figure of the form, `usual` where it was left out.
 
         Raises:
             UsageError: it is no whole number between 1 and `most`.
         """
-        text = getattr(self, name).replace(",", "").replace("_", "")
-        found = whole(name, text) if text else usual
+        found = self.number(name) or usual
         if found > most:
             raise UsageError(f"{name} = {found}: expected a whole number from 1 to {most:,}")
         return found
-
-
-def read_zero_form(arguments: Any) -> ZeroForm:
-    """Return the form of a request.
-
-    Raises:
-        UsageError: a parameter is too long.
-    """
-    form = ZeroForm(**{field.name: (arguments.get(field.name) or "").strip() for field in fields(ZeroForm)})
-    for name, value in form.asked.items():
-        if len(value) > LONGEST:
-            raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
-    return form
 
 
 def answer(answers: Answers, form: ZeroForm) -> dict[str, Any]:
@@ -77,8 +58,8 @@ def answer(answers: Answers, form: ZeroForm) -> dict[str, Any]:
     """
     from rackfit.ask.train_recipes import recipe_for
 
-    devices = form.number("devices", DEVICES, 2**20)
-    memory = form.number("memory", MEMORY_GB, MOST_GB)
+    devices = form.count("devices", DEVICES, 2**20)
+    memory = form.count("memory", MEMORY_GB, MOST_GB)
     subject = answers.subject(form.model)
     recipe = recipe_for(answers.connection, subject.anatomy, form.recipe or RECIPE, None)
     if recipe.method != "full":
@@ -113,7 +94,7 @@ async def page(request: Any, datasette: Any) -> Any:
     style = request.url_vars.get("format")
     form, status, found, problem = ZeroForm(), 200, None, None
     try:
-        form = read_zero_form(request.args)
+        form = ZeroForm.read(request.args).checked()
         if form.model:
             found = await ask(open_database(datasette), lambda answers: answer(answers, form))
         elif form.asked or style:
