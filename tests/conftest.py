@@ -47,7 +47,12 @@ def _build_once(target: Path) -> None:
 
 @pytest.fixture(scope="session")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real catalog, built once per run and shared by all workers: read it, never write to it."""
+    """The real catalog, built once per run and shared by all workers: read it, never write to it.
+
+    RACKFIT_TEST_CATALOG names a catalog that is there already, for quick repeats of one file of tests.
+    """
+    if ready := os.environ.get("RACKFIT_TEST_CATALOG"):
+        return Path(ready)
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     target = shared / "catalog.db"
