@@ -16,7 +16,7 @@ FLOORS = (
     ("errors", "paths"),
     ("records",),
     ("memory",),
-    ("speed",),
+    ("speed", "money"),
     ("fit",),
     ("catalog",),
     ("ask",),

@@ -125,9 +125,11 @@ class Machine:
     """Unlike devices of the same machine, with their counts."""
     notes: tuple[str, ...] = field(default_factory=tuple)
     system_id: str | None = None
+    """The system whose record was named, with the host around the devices."""
     sliced: bool = False
     """Whether any device is a MIG slice: slices do not work together on one model."""
-    """The system whose record was named, with the host around the devices."""
+    ram_gb: float | None = None
+    """Shared memory, for chips that are sold with several sizes."""
 
 
 def find_model(connection: sqlite3.Connection, name: str) -> Subject:
@@ -218,7 +220,7 @@ def _stored_machine(connection: sqlite3.Connection, shape: dict[str, Any]) -> Ma
     device = device_with_ram(connection, row, shape["ram_gb"]) if shape["ram_gb"] else device_of(row)
     return Machine(
         device, shape["device_count"], shape["node_count"], shape["devices_per_domain"], shape["configuration_id"],
-        link=shape["link"],
+        link=shape["link"], ram_gb=shape["ram_gb"],
     )  # fmt: skip
 
 
@@ -254,9 +256,19 @@ def _machines(
         return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, NO_PEERS, sliced=True)]
     return [
         Machine(
-            device, count, nodes, count // nodes, text, expression.usable_gib, link, others, tuple(notes), sliced=sliced
+            device,
+            count,
+            nodes,
+            count // nodes,
+            text,
+            expression.usable_gib,
+            link,
+            others,
+            tuple(notes),
+            sliced=sliced,
+            ram_gb=size,
         )
-        for device, text in _sized(connection, row, shown, expression.parts[0].name, ram)
+        for device, text, size in _sized(connection, row, shown, expression.parts[0].name, ram)
     ]
 
 
@@ -283,20 +295,20 @@ def _slice(connection: sqlite3.Connection, row: dict[str, Any], profile: str) ->
 
 def _sized(
     connection: sqlite3.Connection, row: dict[str, Any], shown: str, name: str, ram: float | None
-) -> list[tuple[Device, str]]:
-    """Return the device in each size of shared memory that the name allows, with how it is shown."""
+) -> list[tuple[Device, str, float | None]]:
+    """Return the device in each size of shared memory that the name allows, with how it is shown and the size."""
     options = memory_options(row)
     if not options:
-        return [(device_of(row), shown)]
+        return [(device_of(row), shown, None)]
     stated = RAM_SIZE.search(name)
     if ram is not None:
-        return [(device_with_ram(connection, row, ram), shown)]
+        return [(device_with_ram(connection, row, ram), shown, ram)]
     if stated is not None:
         if int(stated[1]) not in options:
             sizes = ", ".join(str(size) for size in options)
             raise UsageError(f"hardware {name!r}: {row['name']} is sold with {sizes} GB")
         options = (int(stated[1]),)
-    return [(device_with_ram(connection, row, size), f"{shown} {size}gb") for size in options]
+    return [(device_with_ram(connection, row, size), f"{shown} {size}gb", float(size)) for size in options]
 
 
 def _other(connection: sqlite3.Connection, part: Part, count: int) -> tuple[Device, int]:
