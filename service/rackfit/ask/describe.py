@@ -51,6 +51,7 @@ def refused(setting: Setting, reason: str) -> dict[str, Any]:
         "max_context": None,
         "max_context_memory": None,
         "max_sequences": None,
+        "most_sequences": None,
         "warnings": [],
         "assumptions": list(setting.assumed),
         "suggestions": [],
@@ -70,7 +71,8 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     longest = limit if memory_limit is None else memory_limit if limit is None else min(limit, memory_limit)
     parts = [round(float(part)) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
     total, usable = sum(parts), round(float(cell.usable))
-    verdict, doubt = _verdict(setting, cell)
+    doubt = doubt_of(setting)
+    verdict = VERDICTS[int(cell.verdict) if doubt is None else min(int(cell.verdict), TIGHT)]
     device = setting.machine.device
     answer: dict[str, Any] = {
         **head(setting),
@@ -96,9 +98,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         "reason": "; ".join(part for part in (doubt, _reason(VERDICTS[int(cell.verdict)], cell)) if part),
         "max_context": longest,
         "max_context_memory": memory_limit,
-        "max_sequences": {
-            str(length): whole(count) for length, count in zip(STANDARD_CONTEXTS, cell.max_sequences, strict=True)
-        },
+        **_sequences(cell, doubt),
         "warnings": warnings_of(setting, cell.layout),
         "assumptions": list(setting.assumed),
         "suggestions": [],
@@ -123,16 +123,24 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     return answer
 
 
-def _verdict(setting: Setting, cell: Cell) -> tuple[str, str | None]:
-    """Return the verdict, at most tight where something beside memory is in doubt, and that doubt."""
-    by_memory, limit = int(cell.verdict), setting.subject.max_context
+def _sequences(cell: Cell, doubt: str | None) -> dict[str, Any]:
+    """Return how many sequences memory allows: at the standard contexts, and at the one asked for.
+
+    `likely` counts by the likely estimate, `sure` as many as keep the verdict at `fits`.
+    """
+    standard = {str(length): whole(count) for length, count in zip(STANDARD_CONTEXTS, cell.max_sequences, strict=True)}
+    sure = whole(cell.sure_sequences) if doubt is None else 0
+    return {"max_sequences": standard, "most_sequences": {"likely": whole(cell.most_sequences), "sure": sure}}
+
+
+def doubt_of(setting: Setting) -> str | None:
+    """Return what beside memory is in doubt, so that a verdict is at most tight; None where nothing is."""
+    limit = setting.subject.max_context
     if limit is not None and setting.asked.context > limit:
-        doubt = f"the model's own limit is {limit} tokens, {setting.asked.context} need a stretched position code"
-        return VERDICTS[min(by_memory, TIGHT)], doubt
+        return f"the model's own limit is {limit} tokens, {setting.asked.context} need a stretched position code"
     if setting.choice.support == "unknown" and not _plainly_runs(setting):
-        doubt = f"no record says that {setting.choice.runtime_id} runs {setting.choice.precision_id} there"
-        return VERDICTS[min(by_memory, TIGHT)], doubt
-    return VERDICTS[by_memory], None
+        return f"no record says that {setting.choice.runtime_id} runs {setting.choice.precision_id} there"
+    return None
 
 
 def _plainly_runs(setting: Setting) -> bool:

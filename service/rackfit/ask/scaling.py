@@ -11,7 +11,7 @@ from rackfit.ask.hosts import machines_of
 from rackfit.ask.links import link_for
 from rackfit.ask.question import FitQuestion, find_model, read_context
 from rackfit.ask.setting import Setting, resolve_setting
-from rackfit.ask.speed import Run, find_run
+from rackfit.ask.speed_run import Run, find_run
 from rackfit.errors import UnsupportedError, UsageError
 from rackfit.memory.domain import Layout
 from rackfit.memory.layouts import refusal
@@ -136,7 +136,8 @@ def compute_s(run: Run, plan: Plan) -> tuple[float, str]:
     """
     setting = run.setting
     tokens = -(-plan.tokens // plan.degree) if plan.strategy == "DP" else plan.tokens
-    step = replace(run, link=None).step(tokens, setting.asked.context if setting.question.context else 0)
+    context = setting.asked.context if setting.question.context else 0
+    step = replace(run, link=None).work_at(context).step(tokens)
     return (max(step.read_ms, step.compute_ms) + step.layers_ms + step.cache_ms) / 1000, step.bound_by
 
 

@@ -166,6 +166,8 @@ def _show_one(answer: Mapping[str, Any]) -> None:
     )
     for tokens, most in (answer.get("max_sequences") or {}).items():
         show_pairs([(f"sequences of {int(tokens):,}", most)])
+    if most_of := answer.get("most_sequences"):
+        show_pairs([(f"at {answer['context']:,}, {how}", most) for how, most in most_of.items()])
     if offload := answer.get("offload"):
         click.echo("\nin RAM", color=False)
         kept = ("gpu_layers", "cpu_experts", "host_bytes", "host_ram_bytes", "host_verdict", "most_tokens_per_s")

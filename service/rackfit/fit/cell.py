@@ -71,6 +71,11 @@ class Cell:
     verdict: Number
     max_context: Number
     max_sequences: tuple[Number, ...]
+    """Sequences of each of STANDARD_CONTEXTS, all replicas together."""
+    most_sequences: Number
+    """The same at the context that was asked for."""
+    sure_sequences: Number
+    """Of these, as many as keep the verdict at `fits`."""
     stage: int = 0
     """The stage whose device binds."""
 
@@ -200,12 +205,17 @@ def bind(
     weights, kv = loads[stage], parts.needs[stage].bytes(asked.context) * asked.sequences
     runtime = terms.runtime + extras[stage] + charges[stage] - kv
     total = weights + kv + terms.workspace + runtime
-    half = spread * (weights + extras[stage]) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt
-    if budget.cache_copies > 1:
-        half += COPY_SPREAD * charges[stage]
+    halves = [
+        spread * (load + extra) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt
+        for load, extra in zip(loads, extras, strict=True)
+    ]
+    copied = COPY_SPREAD if budget.cache_copies > 1 else 0.0
+    half = halves[stage] + copied * charges[stage]
     low, high = maximum(total - half, weights + kv - spread * weights), total + half
     beside = terms.workspace + terms.runtime
     pools = [terms.limit - load - beside - extra for load, extra in zip(loads, extras, strict=True)]
+    sure = [(pool - own - unsure) / (1 + copied) for pool, own in zip(pools, halves, strict=True)]
+    held = list(parts.held)
     return Cell(
         layout=layout,
         weights=weights,
@@ -221,7 +231,9 @@ def bind(
         usable=terms.limit,
         verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
         max_context=_least([cache.tokens_within(pool) for cache, pool in zip(parts.held, pools, strict=True)]),
-        max_sequences=tuple(_sequences(list(parts.held), pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+        most_sequences=_sequences(held, pools, rounded) * layout.dp,
+        sure_sequences=_sequences(held, sure, rounded) * layout.dp,
         stage=stage,
     )
 

@@ -239,4 +239,6 @@ def _binding(cells: list[Cell], at: int) -> Cell:
         verdict=min(cell.verdict for cell in cells),
         max_context=min(cell.max_context for cell in cells),
         max_sequences=tuple(min(counts) for counts in extents),
+        most_sequences=min(cell.most_sequences for cell in cells),
+        sure_sequences=min(cell.sure_sequences for cell in cells),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Layout
+from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.speed.domain import Chip, Chosen, Efficiency, Ranged
 from rackfit.speed.efficiency import reached_gb_s
 from rackfit.speed.traffic import Traffic
@@ -22,33 +23,33 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decode step in milliseconds, by term, and the bound of the bytes alone."""
+    """One decode step in milliseconds, by term, and the bound of the bytes alone. Numbers or arrays."""
 
-    bound_ms: float
-    read_ms: float
-    compute_ms: float
+    bound_ms: Number
+    read_ms: Number
+    compute_ms: Number
     """Arithmetic of the batch; the slower of it and reading counts."""
-    layers_ms: float
-    split_ms: float
+    layers_ms: Number
+    split_ms: Number
     """Hand-overs and all-reduces."""
-    cache_ms: float
+    cache_ms: Number
     """Cache read by one block per head, where an engine does it so; else part of read_ms."""
-    host_ms: float
+    host_ms: Number
     """What the host needs to launch the step; the slower of host and device counts."""
 
     @property
-    def device_ms(self) -> float:
+    def device_ms(self) -> Number:
         """Time of the devices."""
-        return max(self.read_ms, self.compute_ms) + self.layers_ms + self.split_ms + self.cache_ms
+        return maximum(self.read_ms, self.compute_ms) + self.layers_ms + self.split_ms + self.cache_ms
 
     @property
-    def total_ms(self) -> float:
+    def total_ms(self) -> Number:
         """Time of the step."""
-        return max(self.device_ms, self.host_ms, self.bound_ms)
+        return maximum(maximum(self.device_ms, self.host_ms), self.bound_ms)
 
     @property
     def bound_by(self) -> str:
-        """The largest term: memory bandwidth, compute, fixed time per layer, split, cache per head, or host."""
+        """The largest term of one step: memory bandwidth, compute, fixed time per layer, split, cache, or host."""
         if self.host_ms >= self.device_ms:
             return "host"
         terms = {
@@ -61,6 +62,90 @@ class Step:
         return max(terms, key=lambda name: terms[name])
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast the devices of a layout are, by one efficiency record. Numbers, or arrays as `Step` has them."""
+
+    printed_gb_s: tuple[Number, ...]
+    """Bandwidth of a device of each stage, as printed."""
+    reached_gb_s: tuple[Number, ...]
+    """What is reached of it."""
+    head_gb_s: Number
+    """Rate at which one block reads one head's cache; infinite where an engine does not read it so."""
+    units: Number
+    """Compute units of a device, 0 where they are not on record."""
+    layers_ms: Number
+    """Fixed time of all layers, routing included."""
+    split_ms: Number
+    """Hand-overs, and the latency of all-reduces; what their bytes take comes on top."""
+    host_ms: Number
+    """What the host needs to launch a step."""
+
+
+def pace_of(anatomy: Anatomy, layout: Layout, chips: tuple[Chip, ...], one: Efficiency) -> Pace:
+    """Return the pace of a layout of devices.
+
+    Args:
+        anatomy: the model.
+        layout: degrees of parallelism.
+        chips: the chip of each stage, or one for all.
+        one: the efficiency record.
+
+    Raises:
+        UnsupportedError: a device without a bandwidth on record.
+    """
+    stages = [chips[index if len(chips) > 1 else 0] for index in range(layout.pp)]
+    return Pace(
+        reached_gb_s=tuple(reached_gb_s(one, chip) for chip in stages),
+        printed_gb_s=tuple(float(chip.bandwidth_gb_s or 1.0) for chip in stages),
+        head_gb_s=float("inf") if one.head_cache_gb_s is None else one.head_cache_gb_s,
+        units=stages[0].units or 0,
+        layers_ms=_fixed_ms(anatomy, one),
+        split_ms=_split_ms(anatomy, layout, one),
+        host_ms=anatomy.model.n_layers * one.host_layer_ms,
+    )
+
+
+def paced_step(
+    anatomy: Anatomy,
+    traffic: Traffic,
+    pace: Pace,
+    context: float,
+    sequences: Number,
+    reduce_ms: Number = 0.0,
+    compute_ms: tuple[Number, Number] = (0.0, 0.0),
+) -> Step:
+    """Return the time of one decode step of one replica; numbers or arrays.
+
+    Args:
+        anatomy: the model.
+        traffic: what one device of each stage reads.
+        pace: how fast the devices are.
+        context: tokens in each sequence's cache.
+        sequences: sequences of the replica.
+        reduce_ms: what the bytes of all-reduces take over the link, all of the step; their latency is the pace's.
+        compute_ms: arithmetic of the step, at the dense peak and at the share of it that is reached.
+    """
+    read = cache_read = bound = 0.0
+    for printed, reached, weights, cache in zip(
+        pace.printed_gb_s, pace.reached_gb_s, traffic.weights, traffic.cache, strict=True
+    ):
+        read += weights / GB / reached
+        cache_read += cache / GB / reached
+        bound += (weights + cache) / GB / printed
+    by_head = head_cache_s(anatomy, context, sequences, pace.head_gb_s, pace.units)
+    slow_cache = by_head > cache_read
+    return Step(
+        bound_ms=maximum(1000 * bound, compute_ms[0]),
+        read_ms=1000 * choose(slow_cache, read, read + cache_read),
+        compute_ms=compute_ms[1],
+        layers_ms=pace.layers_ms,
+        split_ms=pace.split_ms + reduce_ms,
+        cache_ms=choose(slow_cache, 1000 * by_head, 0.0),
+        host_ms=pace.host_ms,
+    )
+
+
 def decode_step(
     anatomy: Anatomy,
     layout: Layout,
@@ -69,44 +154,15 @@ def decode_step(
     chosen: Chosen,
     context: float,
     sequences: int = 1,
-    reduce_ms: float = 0.0,
-    compute_ms: tuple[float, float] = (0.0, 0.0),
 ) -> Step:
-    """Return the time of one decode step of one replica.
-
-    Args:
-        anatomy: the model.
-        layout: degrees of parallelism.
-        traffic: what one device of each stage reads.
-        chips: the chip of each stage, or one for all.
-        chosen: the efficiency.
-        context: tokens in each sequence's cache.
-        sequences: sequences of the replica.
-        reduce_ms: what the bytes of all-reduces take over the link, all of the step; their latency is the record's.
-        compute_ms: arithmetic of the step, at the dense peak and at the share of it that is reached.
+    """Return the time of one decode step of one replica, without what all-reduces send and without arithmetic.
 
     Raises:
         UnsupportedError: a device without a bandwidth on record.
     """
-    one = chosen.efficiency
-    stages = [chips[index if len(chips) > 1 else 0] for index in range(len(traffic.weights))]
-    read = cache_read = bound = 0.0
-    for chip, weights, cache in zip(stages, traffic.weights, traffic.cache, strict=True):
-        reached = reached_gb_s(one, chip)
-        read += weights / GB / reached
-        cache_read += cache / GB / reached
-        bound += (weights + cache) / GB / float(chip.bandwidth_gb_s or 1.0)
-    by_head = head_cache_s(anatomy, context, sequences, one.head_cache_gb_s, stages[0].units)
-    slow_cache = by_head > cache_read
-    return Step(
-        bound_ms=max(1000 * bound, compute_ms[0]),
-        read_ms=1000 * (read if slow_cache else read + cache_read),
-        compute_ms=compute_ms[1],
-        layers_ms=_fixed_ms(anatomy, one),
-        split_ms=_split_ms(sum(traffic.layers), layout, one, reduce_ms),
-        cache_ms=1000 * by_head if slow_cache else 0.0,
-        host_ms=sum(traffic.layers) * one.host_layer_ms,
-    )
+    return paced_step(
+        anatomy, traffic, pace_of(anatomy, layout, chips, chosen.efficiency), context, sequences
+    )  # fmt: skip
 
 
 def _fixed_ms(anatomy: Anatomy, one: Efficiency) -> float:
@@ -115,37 +171,36 @@ def _fixed_ms(anatomy: Anatomy, one: Efficiency) -> float:
     return anatomy.model.n_layers * one.layer_ms + experts * (one.moe_layer_ms or 0.0)
 
 
-def _split_ms(layers: int, layout: Layout, one: Efficiency, reduce_ms: float) -> float:
-    """Return what the split of a model costs one step: hand-overs, and two all-reduces per layer."""
+def _split_ms(anatomy: Anatomy, layout: Layout, one: Efficiency) -> float:
+    """Return what the split of a model costs one step beside bytes: hand-overs, and two all-reduces per layer."""
     split = one.handover_ms * (layout.pp - 1)
     if layout.tp > 1:
         each = one.all_reduce_ms + one.all_reduce_step_ms * 2 * (layout.tp - 1)
-        split += ALL_REDUCES_PER_LAYER * layers * each + reduce_ms
+        split += ALL_REDUCES_PER_LAYER * anatomy.model.n_layers * each
     return split
 
 
-def head_cache_s(anatomy: Anatomy, context: float, sequences: int, rate_gb_s: float | None, units: int | None) -> float:
-    """Return the seconds in which the cache is read where one block reads a query head's keys and values; 0 elsewhere.
+def head_cache_s(anatomy: Anatomy, context: float, sequences: Number, rate_gb_s: Number, units: Number) -> Number:
+    """Return the seconds in which the cache is read where one block reads a query head's keys and values.
 
     Heads run side by side, one to a compute unit, so a layer takes as long as one of them, times the rounds that the
-    heads of all sequences need: tokens x (d_k + d_v) x 2 bytes / rate.
+    heads of all sequences need: tokens x (d_k + d_v) x 2 bytes / rate. An infinite rate takes no time.
     """
-    if rate_gb_s is None:
-        return 0.0
-    total = 0.0
+    total: Number = 0.0
     for group in anatomy.model.groups:
         if group.n_heads and group.attention != "none":
             tokens = min(context, group.window) if group.window else context
-            rounds = -(-group.n_heads * sequences // units) if units else sequences
-            total += group.count * rounds * tokens * ((group.d_k or 0) + (group.d_v or 0)) * 2
+            in_rounds = -(-group.n_heads * sequences // maximum(units, 1))
+            rounds = choose(units > 0, in_rounds, sequences)
+            total = total + group.count * rounds * tokens * ((group.d_k or 0) + (group.d_v or 0)) * 2
     return total / GB / rate_gb_s
 
 
-def tokens_per_s(step: Step, chosen: Chosen, sequences: int = 1) -> Ranged:
+def tokens_per_s(step: Step, chosen: Chosen, sequences: Number = 1) -> Ranged:
     """Return the tokens per second of all sequences together, with the range of the measured cases."""
     value = 1000 * sequences / step.total_ms
-    bound = 1000 * sequences / step.bound_ms if step.bound_ms else float("inf")
-    return Ranged(value, value * (1 - chosen.below), min(value * (1 + chosen.above), bound))
+    bound = 1000 * sequences / step.bound_ms
+    return Ranged(value, value * (1 - chosen.below), minimum(value * (1 + chosen.above), bound))
 
 
 def prefill_flops(anatomy: Anatomy, tokens: int) -> float:
