@@ -127,7 +127,10 @@ def strategy(job: Job) -> dict[str, Any]:
 
 
 def per_device(setting: TrainSetting, best: Answer) -> dict[str, Any]:
-    """Return bytes on the fullest device: components, the three moments, and allocated / reserved / driver-seen."""
+    """Return bytes on the fullest device: components, the three moments, what lies there at the peak, and three levels.
+
+    The levels are allocated (the parts at the peak together), reserved by the allocator, and seen by the driver.
+    """
     found = best.found
     assert found is not None
     usable = usable_bytes(setting.machine.device)
@@ -136,6 +139,7 @@ def per_device(setting: TrainSetting, best: Answer) -> dict[str, Any]:
     document |= {
         "peak_moment": found.moment,
         "moments": {f"{name}_bytes": round(value) for name, value in found.moments.items()},
+        "at_peak": {f"{name}_bytes": round(value) for name, value in found.held_at[found.moment].items() if value},
         "allocated_bytes": round(found.allocated),
         "reserved_bytes": round(found.reserved),
         "driver_bytes": driver,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+
+from rackfit.ask import figures
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -28,22 +29,27 @@ def limit_option(default: int) -> Decorator:
     return click.option("--limit", type=click.IntRange(min=1), default=default, show_default=True, help="Most rows")
 
 
-class Tokens(click.ParamType):
+class Written(click.ParamType):
+    """A figure as `rackfit.ask.figures` reads it."""
+
+    def __init__(self, name: str, figure: figures.Figure) -> None:
+        self.name, self.figure = name, figure
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the figure, or say what is expected."""
+        if not isinstance(value, str):
+            return value
+        found = self.figure.read(value)
+        if found is None:
+            self.fail(f"{value!r} is not {self.figure.expected}", param, ctx)
+        return found
+
+
+class Tokens(Written):
     """A number of tokens: 8192, or 32k for 32 * 1024, or 1M for 1024 * 1024."""
 
-    name = "tokens"
-    _form = re.compile(r"^(\d[\d_]{0,12})\s*([km]?)$", re.IGNORECASE)
-    _factor = {"": 1, "k": 1024, "m": 1024 * 1024}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the number, or say what is expected."""
-        if isinstance(value, int):
-            return value
-        matched = self._form.match(value.strip())
-        tokens = int(matched[1].replace("_", "")) * self._factor[matched[2].lower()] if matched else 0
-        if tokens < 1:
-            self.fail(f"{value!r} is no number of tokens such as 8192 or 32k", param, ctx)
-        return tokens
+    def __init__(self) -> None:
+        super().__init__("tokens", figures.TOKENS)
 
 
 class Figure(click.FloatRange):
@@ -57,35 +63,18 @@ class Figure(click.FloatRange):
         return number
 
 
-class Amount(click.ParamType):
+class Amount(Written):
     """A whole number from 0, or one of a few words."""
 
-    name = "n"
-
     def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """Read the number or word, or say what is expected."""
-        if value in self.words or isinstance(value, int):
-            return value
-        if not re.fullmatch(r"\d{1,6}", value):
-            self.fail(f"{value!r} is neither a number from 0 nor {' nor '.join(self.words)}", param, ctx)
-        return int(value)
+        super().__init__("n", figures.amount(*words))
 
 
-class Split(click.ParamType):
+class Split(Written):
     """Whole numbers from 1, separated by commas."""
 
-    name = "n,n"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Read the numbers, or say what is expected."""
-        if isinstance(value, tuple):
-            return value
-        if not re.fullmatch(r"[1-9]\d{0,5}(,[1-9]\d{0,5})*", value):
-            self.fail(f"{value!r} is no list of layers such as 24,12", param, ctx)
-        return tuple(int(part) for part in value.split(","))
+    def __init__(self) -> None:
+        super().__init__("n,n", figures.LAYERS)
 
 
 def catalog_path(path: Path | None) -> Path:

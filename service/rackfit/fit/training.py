@@ -61,11 +61,13 @@ class Held:
 class Footprint:
     """Bytes of one job on its fullest device and host.
 
-    `components` are the parts of the states and of the work, `moments` the three peaks that they make up.
+    `components` are the parts of the states and of the work, `moments` the three peaks that they make up, `held_at`
+    the components of each of them.
     """
 
     components: dict[str, float]
     moments: dict[str, float]
+    held_at: dict[str, dict[str, float]]
     host: dict[str, float]
     stage: int
     allocated: float
@@ -143,12 +145,13 @@ def footprint(job: Job) -> Footprint:
 def _stage(job: Job, number: int, held: Held) -> Footprint:
     parts, host = _states(job, held)
     parts |= _work(job, number, held)
-    moments = _moments(job, parts)
+    held_at = _moments(job, parts)
+    moments = {name: sum(sizes.values()) for name, sizes in held_at.items()}
     allocated = max(moments.values())
     slack = job.rules.reserved_full if job.recompute == "full" else job.rules.reserved
     reserved = allocated * slack
     return Footprint(
-        parts, moments, host, number, allocated, reserved, reserved + job.rules.context_bytes, job.rules.spread
+        parts, moments, held_at, host, number, allocated, reserved, reserved + job.rules.context_bytes, job.rules.spread
     )
 
 
@@ -295,20 +298,20 @@ def _kept(job: Job, held: Held) -> tuple[float, float]:
     return total, work
 
 
-def _moments(job: Job, parts: dict[str, float]) -> dict[str, float]:
-    """Return the bytes at the loss, at the end of the backward pass and at the update."""
-    lasting = sum(parts.get(name, 0.0) for name in ("weights", "master", "optimizer", "frozen", "extra_models"))
-    gradients = parts["gradients"] + parts["accumulation"]
+def _moments(job: Job, parts: dict[str, float]) -> dict[str, dict[str, float]]:
+    """Return what lies on the device at the loss, at the end of the backward pass and at the update, by component."""
+    lasting = {name: parts.get(name, 0.0) for name in ("weights", "master", "optimizer", "frozen", "extra_models")}
+    gradients = {name: parts[name] for name in ("gradients", "accumulation")}
     if job.fused_update:
-        gradients = parts["reduced"]
-    early = gradients if job.accumulates else parts["accumulation"]
-    work = parts["gathered"] + parts["buckets"] + parts["dequantised"]
-    at_loss = lasting + early + parts["activations"] + work
-    end = lasting + gradients + parts["layer_work"] + parts["reduced"] + work
+        gradients = {"gradients": parts["reduced"]}
+    early = gradients if job.accumulates else {"accumulation": parts["accumulation"]}
+    work = {name: parts[name] for name in ("gathered", "buckets", "dequantised")}
+    largest = "logits" if parts["logits"] > parts["layer_work"] else "layer_work"
+    step = {} if job.fused_update else {"step": parts["step"]}
     return {
-        "loss": at_loss + max(parts["logits"], parts["layer_work"]),
-        "backward": end,
-        "update": lasting + gradients + (0.0 if job.fused_update else parts["step"]) + parts["buckets"],
+        "loss": {**lasting, **early, "activations": parts["activations"], **work, largest: parts[largest]},
+        "backward": {**lasting, **gradients, "layer_work": parts["layer_work"], "reduced": parts["reduced"], **work},
+        "update": {**lasting, **gradients, **step, "buckets": parts["buckets"]},
     }
 
 

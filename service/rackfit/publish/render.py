@@ -128,6 +128,15 @@ def query_string(arguments: dict[str, Any]) -> str:
     return urlencode({name: value for name, value in arguments.items() if value not in (None, "")})
 
 
+def asking(address: str, arguments: dict[str, Any]) -> str:
+    """Return the address of a page with these arguments behind those that it has already.
+
+    >>> asking("/calculator?task=training", {"model": "qwen3-8b", "on": ""})
+    '/calculator?task=training&model=qwen3-8b'
+    """
+    return f"{address}{'&' if '?' in address else '?'}{query_string(arguments)}"
+
+
 def web_link(value: str) -> Markup:
     """Return a link to an address, shortened to what a table has room for."""
     parts = urlsplit(value)

@@ -69,9 +69,11 @@ async def html_response(datasette: Any, template: str, context: dict[str, Any], 
 
 
 def error_body(error: RackfitError) -> dict[str, Any]:
-    """Return an error as JSON, with near names where there are any."""
+    """Return an error as JSON, with the name that is not known and near names where there are any."""
     body: dict[str, Any] = {"ok": False, "error": str(error), "status": error.http_status}
     near = getattr(error, "near", None) or getattr(error, "candidates", None)
     if near:
         body["near"] = list(near)
+    if name := getattr(error, "name", None):
+        body["name"] = name
     return body

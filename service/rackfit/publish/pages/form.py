@@ -1,12 +1,14 @@
-"""Forms of pages: what was typed, as it was typed; and the form of /why with the question that it stands for."""
+"""Forms of pages: what was typed, as it was typed; the figures in it; and the questions that the forms stand for."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from rackfit.ask import figures
 from rackfit.errors import UsageError
-from rackfit.publish.answers import whole
+from rackfit.publish.render import asking
 
 LONGEST = 200
 """Characters of a parameter that are still a name."""
@@ -15,6 +17,9 @@ LONGEST = 200
 @dataclass(frozen=True)
 class PageForm:
     """Text parameters of a page, empty where they were left out; a page's own form names them as fields."""
+
+    FIGURES: ClassVar[Mapping[str, figures.Figure]] = {}
+    """Parameter -> how it is read; the others are taken as they are."""
 
     @classmethod
     def read(cls, arguments: Any) -> Self:
@@ -37,19 +42,65 @@ class PageForm:
                 raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
         return self
 
-    def number(self, name: str) -> int | None:
-        """Return a figure of the form, None where it was left out.
+    def value(self, name: str, figure: figures.Figure | None = None) -> Any:
+        """Return what a parameter stands for, None where it was left out.
 
         Raises:
-            UsageError: it is no whole number.
+            UsageError: it cannot be read as the figure that it is.
         """
-        text = getattr(self, name).replace(",", "").replace("_", "")
-        return whole(name, text) if text else None
+        text, figure = getattr(self, name), figure or self.FIGURES.get(name)
+        if not text or figure is None:
+            return text or None
+        found = figure.read(text)
+        if found is None:
+            raise UsageError(f"{name} = {text!r}: expected {figure.expected}")
+        return found
+
+    def number(self, name: str) -> int | None:
+        """Return a count of the form, None where it was left out.
+
+        Raises:
+            UsageError: it is no whole number from 1.
+        """
+        found: int | None = self.value(name, figures.WHOLE)
+        return found
+
+    def values(self) -> dict[str, Any]:
+        """Return what every parameter that was filled in stands for.
+
+        Raises:
+            UsageError: one is too long, or cannot be read.
+        """
+        self.checked()
+        return {name: self.value(name) for name in self.asked}
+
+    def near_links(self, address: str, problem: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+        """Return each near name of a problem with the address that asks again with it in place of the unknown one."""
+        near, name = (problem or {}).get("near", []), (problem or {}).get("name", "")
+        typed = [field for field, text in self.asked.items() if name and name.casefold() in text.casefold()]
+        if not typed:
+            return []
+        field = min(typed, key=lambda one: len(self.asked[one]))
+        text = self.asked[field]
+        start = text.casefold().index(name.casefold())
+        parts = text[:start], text[start + len(name) :]
+        return [(one, asking(address, {**self.asked, field: one.join(parts)})) for one in near]
 
 
 @dataclass(frozen=True)
 class Form(PageForm):
-    """What /why was asked."""
+    """What /why and /calculator are asked: everything that `rackfit fit` can be asked, by the same names."""
+
+    FIGURES = {
+        **dict.fromkeys(("context", "max_batched_tokens"), figures.TOKENS),
+        **dict.fromkeys(("sequences", "tp", "pp", "ep", "dp", "max_sequences"), figures.WHOLE),
+        **dict.fromkeys(("lora_slots", "lora_rank", "images"), figures.WHOLE),
+        **dict.fromkeys(("utilization", "usable_gib", "reserve_gib", "max_price", "host_ram_gib"), figures.DECIMAL),
+        "gpu_layers": figures.amount("auto"),
+        "cpu_experts": figures.amount("auto", "all"),
+        "split": figures.LAYERS,
+        "mtp": figures.FLAG,
+    }
 
     model: str = ""
     on: str = ""
@@ -58,6 +109,25 @@ class Form(PageForm):
     context: str = ""
     sequences: str = ""
     runtime: str = ""
+    tp: str = ""
+    pp: str = ""
+    ep: str = ""
+    dp: str = ""
+    utilization: str = ""
+    max_batched_tokens: str = ""
+    max_sequences: str = ""
+    usable_gib: str = ""
+    reserve_gib: str = ""
+    max_price: str = ""
+    gpu_layers: str = ""
+    cpu_experts: str = ""
+    host_ram_gib: str = ""
+    draft: str = ""
+    mtp: str = ""
+    lora_slots: str = ""
+    lora_rank: str = ""
+    images: str = ""
+    split: str = ""
 
 
 def question_of(form: Form, limit: int = 1) -> Any:
@@ -68,14 +138,54 @@ def question_of(form: Form, limit: int = 1) -> Any:
     """
     from rackfit.ask.question import FitQuestion
 
-    form.checked()
-    return FitQuestion(
-        model=form.model or None,
-        on=form.on or None,
-        precision=form.precision or None,
-        kv_precision=form.kv_precision or None,
-        context=form.number("context"),
-        sequences=form.number("sequences"),
-        runtime=form.runtime or None,
-        limit=limit,
-    )
+    return FitQuestion(**form.values(), limit=limit)
+
+
+@dataclass(frozen=True)
+class TrainForm(PageForm):
+    """What /train is asked: everything that `rackfit train` can be asked, by the same names."""
+
+    FIGURES = {
+        **dict.fromkeys(("tp", "pp", "cp", "ep", "rank", "micro_batch", "shards"), figures.WHOLE),
+        **dict.fromkeys(("rollout_share", "tokens"), figures.DECIMAL),
+        "zero": figures.amount(),
+        "sequence_length": figures.TOKENS,
+        "reshard": figures.FLAG,
+        "flash": figures.FLAG,
+    }
+
+    model: str = ""
+    on: str = ""
+    recipe: str = ""
+    optimizer: str = ""
+    zero: str = ""
+    recompute: str = ""
+    offload: str = ""
+    tp: str = ""
+    pp: str = ""
+    cp: str = ""
+    ep: str = ""
+    rank: str = ""
+    targets: str = ""
+    sequence_length: str = ""
+    micro_batch: str = ""
+    framework: str = ""
+    loss: str = ""
+    job: str = ""
+    shards: str = ""
+    reshard: str = ""
+    flash: str = ""
+    teacher: str = ""
+    rollout_share: str = ""
+    tokens: str = ""
+
+
+def train_question_of(form: TrainForm) -> Any:
+    """Return the training question that a form stands for.
+
+    Raises:
+        UsageError: a parameter is too long, or a figure cannot be read.
+    """
+    from rackfit.ask.train import TrainQuestion
+
+    return TrainQuestion(**form.values())

@@ -7,6 +7,7 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rackfit.ask import figures
 from rackfit.errors import RackfitError, UnsupportedError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
@@ -25,6 +26,8 @@ CSV_COLUMNS = (
 @dataclass(frozen=True)
 class SpeedForm(PageForm):
     """What the page was asked."""
+
+    FIGURES = {"context": figures.TOKENS, "sequences": figures.WHOLE}
 
     model: str = ""
     on: str = ""
@@ -47,10 +50,10 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
 
     if not form.model or not form.on:
         raise UsageError("name a model and the hardware it should run on")
-    context = form.number("context")
+    context = form.value("context")
     question = FitQuestion(
         model=form.model, on=form.on, precision=form.precision or None, context=context,
-        sequences=form.number("sequences"),
+        sequences=form.value("sequences"),
     )  # fmt: skip
     found: dict[str, Any] = {"speed": speed_one(answers.connection, question)}
     parts = {
@@ -92,13 +95,8 @@ def _context(
     datasette: Any, form: SpeedForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
 ) -> dict[str, Any]:
     urls = datasette.urls
-    shown: dict[str, Any] = {"form": form, "found": found, "problem": problem, "near": []}
-    if problem is not None:
-        field = "model" if "model" in problem["error"].split("'")[0] else "on"
-        shown["near"] = [
-            (name, f"{urls.path('/speed')}?{render.query_string({**form.asked, field: name})}")
-            for name in problem.get("near", [])
-        ]
+    shown: dict[str, Any] = {"form": form, "found": found, "problem": problem}
+    shown["near"] = form.near_links(urls.path("/speed"), problem)
     if found is None:
         return shown
     asked, speed = render.query_string(form.asked), found["speed"]

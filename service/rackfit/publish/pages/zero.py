@@ -110,13 +110,9 @@ async def page(request: Any, datasette: Any) -> Any:
         return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
     urls, asked = datasette.urls, render.query_string(form.asked)
     database = open_database(datasette).name
-    field = "recipe" if problem and "recipe" in problem["error"].split("'")[0] else "model"
     shown = {
         "form": form, "found": found, "problem": problem, "paper": paper(), "sizes": ("7.5B", "128B", "1T"),
-        "near": [
-            (name, f"{urls.path('/zero')}?{render.query_string({**form.asked, field: name})}")
-            for name in (problem or {}).get("near", [])
-        ],
+        "near": form.near_links(urls.path("/zero"), problem),
         "model_href": render.page_link(urls, "model_id", found["model"]) if found else None,
         "recipe_href": render.row_link(urls, database, "recipes", found["recipe"]) if found else None,
         "json_href": f"{urls.path('/zero.json')}?{asked}",

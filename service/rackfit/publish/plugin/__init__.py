@@ -10,6 +10,7 @@ from rackfit.publish import bad_requests, named_queries, render, security
 from rackfit.publish.errors_in_sql import explain_errors
 from rackfit.publish.pages import (
     accuracy,
+    calculator,
     compare,
     glossary,
     hardware,
@@ -21,6 +22,7 @@ from rackfit.publish.pages import (
     speed,
     status,
     system,
+    train,
     why,
     zero,
 )
@@ -77,6 +79,8 @@ def register_routes() -> list[tuple[str, Any]]:
     return [
         (r"^/$", home.page),
         (r"^/why(?P<format>\.json)?$", why.page),
+        (r"^/calculator(?P<format>\.json)?$", calculator.page),
+        (r"^/train(?P<format>\.json)?$", train.page),
         (r"^/speed(?P<format>\.json|\.csv)?$", speed.page),
         (r"^/zero(?P<format>\.json|\.csv)?$", zero.page),
         (r"^/accuracy(?P<format>\.json|\.csv)?/?$", accuracy.page),
@@ -104,6 +108,8 @@ def menu_links(datasette: Any) -> list[dict[str, str]]:
     """Add the questions and the scoreboard to the menu."""
     return [
         {"href": datasette.urls.path("/why"), "label": "Does it fit?"},
+        {"href": datasette.urls.path("/calculator"), "label": "Calculator"},
+        {"href": datasette.urls.path("/train"), "label": "Train"},
         {"href": datasette.urls.path("/speed"), "label": "How fast?"},
         {"href": datasette.urls.path("/search"), "label": "Look up"},
         {"href": datasette.urls.path("/compare"), "label": "Compare"},

@@ -1,0 +1,50 @@
+"""/train: can this model be trained on this hardware, how, with how large a batch, and in how many days."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rackfit.errors import RackfitError, UsageError
+from rackfit.publish import render
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages import names, train_shown
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.fields import TRAIN
+from rackfit.publish.pages.form import TrainForm, train_question_of
+
+
+def answer(answers: Answers, form: TrainForm) -> dict[str, Any]:
+    """Return the answer to a form, as `rackfit train --json` gives it.
+
+    Raises:
+        RackfitError: a name or figure that cannot be read, or a question without an honest answer.
+    """
+    from rackfit.ask.train import train_one
+
+    if not form.model or not form.on:
+        raise UsageError("name a model and the hardware it should be trained on")
+    return train_one(answers.connection, train_question_of(form))
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /train and /train.json."""
+    as_json = bool(request.url_vars.get("format"))
+    form, database = TrainForm.read(request.args), open_database(datasette)
+    status, found, problem = 200, None, None
+    try:
+        if form.asked or as_json:
+            found = await ask(database, lambda answers: answer(answers, form))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if as_json:
+        return json_response(problem or {"query": form.asked, **(found or {})}, status)
+    urls = datasette.urls
+    address = urls.path("/train")
+    context: dict[str, Any] = {
+        "form": form, "groups": TRAIN, "filled": names.filled, "lists": await names.lists(database, TRAIN),
+        "problem": problem, "near": form.near_links(address, problem), "answer": None,
+        "json_href": render.asking(urls.path("/train.json"), form.asked),
+    }  # fmt: skip
+    if found is not None:
+        context |= train_shown.shown(urls, database.name, form, found, address)
+    return await html_response(datasette, "rackfit_train.html", context, request, status)
