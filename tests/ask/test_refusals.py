@@ -96,3 +96,27 @@ def test_cannot_run(connection: sqlite3.Connection, model: str, on: str, said: d
     assert answer["layout"] is None
     assert answer["max_context"] is None
     assert reason in answer["reason"]
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "tp", "said"),
+    [
+        # 28 heads, 4 KV heads: https://github.com/vllm-project/vllm/issues/2652
+        ("qwen2-57b-a14b", "8x a100-sxm4-80gb", 8, "TP can be 1, 2, 4"),
+        # 25 heads: https://github.com/vllm-project/vllm/issues/1705
+        ("gpt2-xl", "2x a100-sxm4-80gb", 2, "no TP above 1 can run"),
+    ],
+)
+def test_a_refused_degree_names_those_that_run(
+    connection: sqlite3.Connection, model: str, on: str, tp: int, said: str
+) -> None:
+    """A tensor parallel degree that cannot run is refused with the degrees that can."""
+    assert said in ask(connection, model, on, tp=tp)["reason"]
+
+
+def test_the_layout_that_would_be_chosen_is_named(connection: sqlite3.Connection) -> None:
+    """To let the layout be chosen is suggested with the layout that comes of it: TP 4 divides 28 heads, over 8 cards."""
+    answer = fit_one(connection, FitQuestion(model="qwen2-57b-a14b", on="8x a100-sxm4-80gb", tp=8))
+
+    layout = answer["suggestions"][0]["layout"]
+    assert (layout["tp"], layout["pp"]) == (4, 2)

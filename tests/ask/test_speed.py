@@ -251,3 +251,11 @@ def test_training_time(connection: sqlite3.Connection) -> None:
         training_time(connection, anatomy, "nvidia-h100-sxm5-80gb", 0, 8192)
     with pytest.raises(UsageError):
         training_time(connection, anatomy, "nvidia-h100-sxm5-80gb", 1, 8192, "some")
+
+
+def test_an_export_variant_has_its_own_link(connection: sqlite3.Connection) -> None:
+    """H800: 200 GB/s one way by name, about 160 measured (https://github.com/deepseek-ai/DeepEP/issues/16), not NVLink 4's."""
+    row = tensor(connection, "Llama-3.1-70B", "8x h800-sxm5-80gb", 8)
+
+    assert row["link_gb_s"] == 200
+    assert "measured: 160 GB/s" in row["assumptions"]

@@ -17,7 +17,7 @@ from rackfit.fit.cell import VERDICTS, Added, Cell, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
-from rackfit.memory.layouts import candidates, refusal
+from rackfit.memory.layouts import candidates, refusal, tensor_degrees
 
 
 def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool = True) -> dict[str, Any]:
@@ -119,6 +119,14 @@ def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
     return found, first_reason
 
 
+def _with_degrees(setting: Setting, reason: str) -> str:
+    """Return why a tensor parallel degree is refused, with the degrees that the model and format allow."""
+    if not reason.startswith("TP ") or setting.budget.parallelism == "layers":
+        return reason
+    allowed = [str(degree) for degree in tensor_degrees(setting.subject.anatomy, setting.precision, setting.budget)]
+    return f"{reason}; TP can be {', '.join(allowed)}" if len(allowed) > 1 else f"{reason}; no TP above 1 can run"
+
+
 def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
     precision = setting.precision
     best: Cell | None = None
@@ -159,7 +167,7 @@ def _answer(setting: Setting) -> dict[str, Any]:
         return _mixed(setting)
     layouts, reason = _layouts(setting)
     if not layouts:
-        return refused(setting, reason or "no layout can run")
+        return refused(setting, _with_degrees(setting, reason or "no layout can run"))
     return described(setting, _best_cell(setting, layouts))
 
 

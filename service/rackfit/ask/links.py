@@ -88,13 +88,17 @@ def _topology(name: str, system: dict[str, Any] | None) -> str:
 
 
 def _measured(connection: sqlite3.Connection, row: dict[str, Any], family: str) -> str:
-    """Return what is measured on the link, as words, empty where nothing is."""
+    """Return what is measured on the link, as words, empty where nothing is. A variant with a record of its own has
+    its own figure, never that of its generation.
+    """
     generation = re.search(r"NVLink (\d)", row["scaleup_interconnect"] or "")
     key = f"nvlink-{generation[1]}" if generation else "xgmi-mi300x" if "mi300x" in row["accelerator_id"] else ""
     found = rows_of(
         connection,
         "select measured_gb_s, measured_what from interconnects "
-        "where interconnect_id = ? and measured_gb_s is not null",
+        "where measured_gb_s is not null and interconnect_id = coalesce("
+        "(select interconnect_id from interconnects where name = ?), ?)",
+        row["scaleup_interconnect"],
         key,
     )
     return f"; measured: {found[0]['measured_gb_s']:g} GB/s ({found[0]['measured_what']})" if found else ""

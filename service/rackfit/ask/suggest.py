@@ -32,6 +32,8 @@ def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: d
         if better and not _adds_nothing(changes, answer, other):
             margin = other["per_device"]["margin_bytes"]
             found.append({"change": text, **changes, "verdict": other["verdict"], "margin_bytes": margin})
+            if "tp" in changes:
+                found[-1]["layout"] = other["layout"]
             if other.get("offloaded"):
                 block = other["offload"]
                 found[-1]["offload"] = {name: block[name] for name in ("gpu_layers", "cpu_experts", "host_bytes")}

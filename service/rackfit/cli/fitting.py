@@ -198,11 +198,13 @@ def _sized(name: str, value: Any) -> Any:
 
 def _changes(answer: Mapping[str, Any]) -> list[str]:
     """Return each suggestion as a line: what to change, the options that do it, and the verdict then."""
-    about = ("change", "verdict", "margin_bytes", "offload")
+    about = ("change", "verdict", "margin_bytes", "offload", "layout")
     lines = []
     for item in answer["suggestions"]:
         options = ", ".join(_option(name, value) for name, value in item.items() if name not in about)
-        lines.append(f"{item['change']}: {item['verdict']}, {sized(item['margin_bytes'])} left ({options})")
+        layout = ", ".join(f"{name.upper()} {degree}" for name, degree in item.get("layout", {}).items() if degree > 1)
+        shown = f"{item['verdict']}{f' with {layout}' if layout else ''}"
+        lines.append(f"{item['change']}: {shown}, {sized(item['margin_bytes'])} left ({options})")
     return lines
 
 

@@ -17,6 +17,17 @@ def refusal(anatomy: Anatomy, precision: Precision, layout: Layout, budget: Budg
     return _degrees(anatomy, layout, budget) or _heads(anatomy, layout) or _widths(anatomy, precision, layout)
 
 
+def tensor_degrees(anatomy: Anatomy, precision: Precision, budget: Budget) -> list[int]:
+    """Return the tensor parallel degrees at which a model can be divided without expert parallelism, smallest first.
+
+    A degree divides the attention heads of every layer, so none is above the least number of heads.
+    """
+    most = min((heads for heads, _ in anatomy.head_counts), default=1)
+    return [
+        degree for degree in sorted(divisors(most)) if refusal(anatomy, precision, Layout(tp=degree), budget) is None
+    ]
+
+
 def _degrees(anatomy: Anatomy, layout: Layout, budget: Budget) -> str | None:
     if min(layout.tp, layout.pp, layout.ep, layout.dp) < 1:
         return "parallel degrees start at 1"
