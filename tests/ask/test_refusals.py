@@ -115,7 +115,7 @@ def test_a_refused_degree_names_those_that_run(
 
 
 def test_the_layout_that_would_be_chosen_is_named(connection: sqlite3.Connection) -> None:
-    """To let the layout be chosen is suggested with the layout that comes of it: TP 4 divides 28 heads, over 8 cards."""
+    """To let the layout be chosen is suggested with the layout that comes of it: TP 4 divides 28 heads."""
     answer = fit_one(connection, FitQuestion(model="qwen2-57b-a14b", on="8x a100-sxm4-80gb", tp=8))
 
     layout = answer["suggestions"][0]["layout"]

@@ -254,7 +254,10 @@ def test_training_time(connection: sqlite3.Connection) -> None:
 
 
 def test_an_export_variant_has_its_own_link(connection: sqlite3.Connection) -> None:
-    """H800: 200 GB/s one way by name, about 160 measured (https://github.com/deepseek-ai/DeepEP/issues/16), not NVLink 4's."""
+    """H800: 200 GB/s one way by name, about 160 measured, not the figures of NVLink 4.
+
+    https://github.com/deepseek-ai/DeepEP/issues/16
+    """
     row = tensor(connection, "Llama-3.1-70B", "8x h800-sxm5-80gb", 8)
 
     assert row["link_gb_s"] == 200
