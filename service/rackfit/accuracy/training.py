@@ -26,6 +26,8 @@ from rackfit.memory.training.sharding import bytes_per_parameter
 
 BINARY_GB = frozenset({"qwen", "deepspeed", "transformers", "peft", "axolotl", "alst"})
 """Frameworks whose tables say GB and divide by 2^30."""
+RESERVED_ALONE = frozenset({"torchtitan"})
+"""Frameworks whose logs print reserved memory and nothing else."""
 HEAD_ONLY = "lm_head_and_ce_only"
 METHODS = ("method", "optimizer", "trainable", "act_ckpt", "ac")
 """Settings that only a training run has."""
@@ -109,7 +111,9 @@ def _measure(case: Case, reading: Reading) -> tuple[Callable[[Footprint], float]
         prints, unit = "driver", MIB
     elif "reserved" in case.quantity:
         prints = "reserved"
-    elif "active" in case.quantity or case.quantity == "peak_gib_per_gpu":
+    elif "active" in case.quantity:
+        prints = "allocated"
+    elif case.quantity == "peak_gib_per_gpu" and reading.jobs[0].rules.name not in RESERVED_ALONE:
         prints = "allocated" if prints != "driver" else prints
     elif "_gb_" in case.quantity:
         unit = GIB if reading.jobs[0].rules.name in BINARY_GB and "1e9" not in case.unit else GB

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.training_words import (
     Degrees,
+    compiles_loss,
     degrees_of,
     drops_of,
     framework_of,
@@ -288,14 +289,22 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
     if len(lengths) > 1:
         assumed.append(f"length: {lengths[0]} tokens assumed, {lengths[1]} to {lengths[2]} in the range")
     batches = batches_of(case, lengths)
-    if rules.name == "torchtitan" and case.number("pp_microbatches"):
-        batches = tuple(max(1, batch // int(case.number("pp_microbatches") or 1)) for batch in batches)
+    if rules.name == "torchtitan" and (case.pp or 1) > 1:
+        pieces = int(case.number("pp_microbatches") or case.pp or 1)  # default: as many as stages
+        batches = tuple(max(1, batch // pieces) for batch in batches)
     method = method_of(case)
     adapter = adapter_of(context, case, rules, method) if method in ("lora", "qlora") else None
     jobs = tuple(
         _job(case, anatomy, rules, adapter, method, length, batch)
         for length, batch in zip(lengths, batches, strict=True)
     )
+    if (
+        compiles_loss(case.engine.casefold()) is None
+        and rules.name == "torchtitan"
+        and rules.loss == "compiled_with_cast"
+    ):
+        jobs = (*jobs, *(replace(job, loss="full_fp32_ce") for job in jobs if job.loss is None))
+        assumed.append("loss: compiled too, as since February 2025; older versions are in the range")
     return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
 
 
@@ -339,7 +348,7 @@ def _parallel(case: Case, degrees: Degrees, rules: Rules, anatomy: Anatomy, leng
         degrees.ep if anatomy.has_experts else 1,
         degrees.stage,
         sequence_parallel=rules.name != "colossalchat",
-        micro_batches=int(case.number("pp_microbatches") or 8),
+        micro_batches=int(case.number("pp_microbatches") or (case.pp or 8 if rules.name == "torchtitan" else 8)),
         reshard=reshard,
     )
 

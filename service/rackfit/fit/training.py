@@ -34,6 +34,10 @@ COUNTED = Precision("counted", "fp", 8.0, 8.0, frozenset(), None)
 TILE_TOKENS = 8192
 """Tokens of a piece where feed-forward parts are tiled (about the width of the model, ALST paper, section 3)."""
 
+WHOLE_LOSSES = (None, "full_fp32_ce", "full")
+"""Losses that a framework replaces by its own where tensor-parallel ranks divide the vocabulary."""
+WHOLE_GRADIENT = 4.0
+"""Bytes per parameter of gradients that are summed over micro-batches before they are reduced (fp32)."""
 TILED_ATTENTION = 26.0
 """Bytes per unit of width of an attention block's backward pass where the feed-forward part is tiled: norm 8, queries,
 keys and values with their rotated copies 8, output 2, their gradients 8."""
@@ -149,10 +153,17 @@ def _stage(job: Job, number: int, held: Held) -> Footprint:
     moments = {name: sum(sizes.values()) for name, sizes in held_at.items()}
     allocated = max(moments.values())
     slack = job.rules.reserved_full if job.recompute == "full" else job.rules.reserved
-    reserved = allocated * slack
+    reserved = allocated * slack + _beside_main_stream(job, parts, moments)
     return Footprint(
         parts, moments, held_at, host, number, allocated, reserved, reserved + job.rules.context_bytes, job.rules.spread
     )
+
+
+def _beside_main_stream(job: Job, parts: dict[str, float], moments: dict[str, float]) -> float:
+    """Return reserved bytes of gradients that another stream owns and that are not there at the peak itself."""
+    early = moments["loss"] >= max(moments.values()) and not job.accumulates and not job.fused_update
+    sharded = job.parallel.zero >= 2 and job.parallel.state_shards > 1
+    return parts["gradients"] if job.rules.own_streams and early and sharded else 0.0
 
 
 def _states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, float]]:
@@ -176,10 +187,17 @@ def _full_states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, floa
     parts["step"] = 0.0 if kept != "none" else temporary * held.total / shards
     if job.rules.unsharded_gradients and stage >= 2 and parallel.dp > 1:
         parts["gradients"] = state.gradients * held.total
+    if _whole_in_pipeline(job):
+        parts["accumulation"] = copies * WHOLE_GRADIENT * held.total
     if state.pageable and kept == "none":
         parts["optimizer"] = 0.0  # lies in managed memory, which the allocator does not count
     parts["extra_models"] = job.extra_models * 2.0 * held.total / (parallel.state_shards if stage == 3 else 1)
     return parts, host
+
+
+def _whole_in_pipeline(job: Job) -> bool:
+    """Return whether a stage of a pipeline keeps whole weights and gradients from micro-batch to micro-batch."""
+    return job.rules.whole_in_pipeline and job.parallel.pp > 1 and job.parallel.zero == 3
 
 
 def _adapter_states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, float]]:
@@ -224,7 +242,7 @@ def _work(job: Job, number: int, held: Held) -> dict[str, float]:
     gathered = 0.0
     if parallel.zero == 3 and (parallel.state_shards > 1 or job.offload.parameters != "none"):
         width = rules.gathered_bytes if job.adapter is None else job.adapter.base.bits / 8
-        layers = rules.gathered_layers if parallel.reshard else sum(held.layers)
+        layers = rules.gathered_layers if parallel.reshard and not _whole_in_pipeline(job) else sum(held.layers)
         gathered = gathered_bytes(held.largest_layer, held.outer, layers, width)
     parts["gathered"] = gathered
     parts["dequantised"] = _dequantised(job)
@@ -249,7 +267,8 @@ def _dequantised(job: Job) -> float:
 
 def _logits(job: Job) -> float:
     model, parallel = job.anatomy.model, job.parallel
-    loss = LOSSES[job.loss or job.rules.loss]
+    divided_loss = job.rules.split_vocabulary_loss if parallel.tp > 1 and job.loss in WHOLE_LOSSES else None
+    loss = LOSSES[divided_loss or job.loss or job.rules.loss]
     train_head = job.adapter is None or job.adapter.trained_embeddings or "head" in job.adapter.targets
     tokens = job.tokens * job.head_tokens_factor
     return loss_bytes(

@@ -167,6 +167,13 @@ class Rules:
     """The same under full recompute, whose short-lived blocks fragment."""
     context_bytes: int = 600 * 2**20
     """Driver context, libraries and collective buffers beside the allocator."""
+    own_streams: bool = False
+    """Gradients are reduced into memory of a stream of their own: the allocator keeps a pool per stream, so that what
+    they take is reserved beside the peak of the main stream, whichever moment that is."""
+    whole_in_pipeline: bool = False
+    """A pipeline's stage keeps gathered weights and whole fp32 gradients until the last micro-batch (stage 3)."""
+    split_vocabulary_loss: str | None = None
+    """Key of `logits.LOSSES` where tensor-parallel ranks divide the vocabulary; None takes `loss`."""
     prints: str = "allocated"
     """What the framework's own tables call memory: allocated | reserved | driver."""
     spread: float = 0.10

@@ -31,26 +31,31 @@ LOSSES = {
     "full_shifted": Loss(18.0),
     "full_fp32_ce": Loss(14.0),
     "compiled": Loss(8.0),
+    "compiled_with_cast": Loss(4.0),
     "bf16": Loss(8.0),
     "fused_in_place": Loss(4.0),
-    "chunked": Loss(2.0, 12.0, chunk_share=1 / 8),
+    "chunked": Loss(6.0, 4.0, chunk_share=1 / 8),
     "chunked_compiled": Loss(2.0, 6.0, chunk_share=1 / 8),
     "chunked_128": Loss(8.0),
     "chunked_1024": Loss(0.0, 14.0, chunk_tokens=1024, head_gradient=4.0, hidden_gradient=2.0),
     "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
     "cut": Loss(0.0, 0.0, head_gradient=2.0, hidden_gradient=2.0),
     "vocab_parallel": Loss(10.0),
+    "loss_parallel": Loss(18.0, hidden_gradient=4.0),
     "none": Loss(0.0),
 }
 """Implementation -> bytes.
 
 full: bf16 logits, fp32 copy, log-softmax, gradient (2 + 4 + 4 + 4). full_shifted: Transformers before 4.45 and remote
-code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes the rest
-(2 + 2 + 4). bf16: cross entropy on bf16. fused_in_place: flash-attention's kernel writes the gradient over the logits.
-chunked: torchtune's eight chunks (bf16 logits whole, fp32 in one chunk). chunked_128: litgpt's head in pieces of 128
-tokens. chunked_1024: head and loss piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x
-vocabulary about tokens x width. cut: cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's
-fp32 logits over TP ranks.
+code shift the fp32 logits into a copy of their own. compiled: the compiler keeps bf16 logits and recomputes the rest (2
++ 2 + 4). compiled_with_cast: the widening is compiled too, so that the gradient is written in 16 bits. bf16: cross
+entropy on bf16. fused_in_place: flash-attention's kernel writes the gradient over the logits. chunked: torchtune's
+eight chunks of head and loss, all in the list until the backward pass: bf16 logits 2 and log-softmax 4 of every chunk,
+fp32 of one (torchtune/modules/loss). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
+piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut:
+cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks.
+loss_parallel: torch's own (torch/distributed/tensor/parallel/loss.py): log-softmax, a zeroed gradient, exponentials and
+their sum or product, 4 each, and the block of the 16-bit logits, beside the gathered hidden state and its gradient.
 """
 
 

@@ -74,11 +74,15 @@ TORCHTITAN = Rules(
     step_bytes=0.0,
     norm_kept=8.0,
     expanded_kv=True,
+    own_streams=True,
+    whole_in_pipeline=True,
+    split_vocabulary_loss="loss_parallel",
     spread=0.25,
 )
 """torchtitan: fp32 shards and states, bf16 gathered layers, fp32 reduction, torch.nn.RMSNorm widened to fp32,
-keys and values repeated to all heads (torchtitan/models/llama3), fused AdamW;
-max_reserved is logged."""
+keys and values repeated to all heads (torchtitan/models/llama3), fused AdamW; FSDP2 reduces on a stream of its own and,
+under a pipeline, neither reshards nor reduces between micro-batches (torchtitan/models/llama3/infra/parallelize.py,
+torch/distributed/pipelining/stage.py); loss parallel by default; max_reserved is logged."""
 
 FSDP_QLORA = Rules(
     "fsdp_qlora",
@@ -214,17 +218,18 @@ TABLE = {
 DEFAULT = TRANSFORMERS
 
 
-def compiled(rules: Rules) -> Rules:
-    """Return the rules of a framework whose blocks are compiled.
+def compiled(rules: Rules, *, loss_too: bool = True) -> Rules:
+    """Return the rules of a framework whose blocks are compiled, and its loss unless `loss_too` says otherwise.
 
     The compiler keeps the inputs of matrix products and what lies between costs little to keep: norms lose their fp32
-    copies, gated blocks nothing; the loss keeps 16-bit logits and one fp32 gradient.
+    copies, gated blocks nothing; the loss keeps 16-bit logits and one gradient. Fewer blocks fragment less.
     """
-    loss = {"full_fp32_ce": "compiled", "full": "compiled", "chunked": "chunked_compiled"}.get(rules.loss, rules.loss)
+    losses = {"full_fp32_ce": "compiled_with_cast", "full": "compiled", "chunked": "chunked_compiled"}
     return replace(
         rules,
         norm_kept=min(rules.norm_kept, 4.0),
         norm_frozen=min(rules.norm_frozen, 2.0),
-        loss=loss,
+        loss=losses.get(rules.loss, rules.loss) if loss_too else rules.loss,
+        reserved=min(rules.reserved, 1.04),
         reserved_full=min(rules.reserved_full, 1.1),
     )
