@@ -202,3 +202,18 @@ def test_offload_in_words() -> None:
 
     assert (both.optimizer, both.parameters, both.activations) == ("nvme", "nvme", True)
     assert read_offload("none").optimizer == "none"
+
+
+def test_attention_that_a_framework_does_not_fuse_keeps_scores(connection: sqlite3.Connection) -> None:
+    """Gemma 3 12B in 8 bits under unsloth at 15,000 tokens ran out of 80 GB (unslothai/unsloth issue 2366).
+
+    Mask and grouped heads together leave torch without a fused kernel (unsloth_zoo/temporary_patches.py, April 2025).
+    """
+    asked: dict[str, Any] = {"recipe": "lora", "recompute": "full", "sequence_length": 15000, "offload": "none"}
+    plain = ask(connection, "gemma-3-12b-it", "h100-sxm5-80gb", framework="unsloth", **asked)
+    fused = ask(connection, "gemma-3-12b-it", "h100-sxm5-80gb", framework="unsloth", flash=True, **asked)
+
+    assert plain["verdict"] != "fits"
+    assert fused["verdict"] == "fits"
+    assert plain["strategy"]["flash"] is False
+    assert any("no fused kernel" in note for note in plain["assumptions"])

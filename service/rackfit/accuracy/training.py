@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.figures import GB, Figure, around
+from rackfit.accuracy.training_head import HEAD_ONLY, head_only
 from rackfit.accuracy.training_jobs import Reading, params_of, read_case
 from rackfit.accuracy.training_words import degrees_of
 from rackfit.ask.question import find_machines, find_model
@@ -18,7 +19,6 @@ from rackfit.memory.budget import GIB, MIB
 from rackfit.memory.domain import Device
 from rackfit.memory.training.activations import gpt_layer_bytes, score_ratio
 from rackfit.memory.training.domain import Offload, StateBytes
-from rackfit.memory.training.logits import LOSSES, loss_bytes
 from rackfit.memory.training.lora import frozen_bytes
 from rackfit.memory.training.offload import StateNeed, deepspeed_zero2, deepspeed_zero3, largest_module, placed
 from rackfit.memory.training.recipes import MIXED_ADAM
@@ -28,7 +28,6 @@ BINARY_GB = frozenset({"qwen", "deepspeed", "transformers", "peft", "axolotl", "
 """Frameworks whose tables say GB and divide by 2^30."""
 RESERVED_ALONE = frozenset({"torchtitan"})
 """Frameworks whose logs print reserved memory and nothing else."""
-HEAD_ONLY = "lm_head_and_ce_only"
 METHODS = ("method", "optimizer", "trainable", "act_ckpt", "ac")
 """Settings that only a training run has."""
 QUANTITIES = frozenset({"peak_active_gib_per_gpu", "peak_reserved_gib_per_gpu"})
@@ -68,11 +67,11 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
         raise UnsupportedError(case.problem)
     if case.quantity in FORMULAS:
         return Told(FORMULAS[case.quantity](connection, case))
+    device = _device(connection, case)
     if case.settings.get("method") == HEAD_ONLY:
-        return Told(_head_only(case))
+        return Told(head_only(case, device), accelerator_id=None if device is None else device.accelerator_id)
     reading = read_case(connection, context, case)
     found = [_footprint(job) for job in reading.jobs]
-    device = _device(connection, case)
     shown = None if device is None else device.accelerator_id
     if case.quantity == "fits":
         return Told(_fits(found, device, reading), reading.model_id, shown, reading.precision_id)
@@ -144,26 +143,6 @@ def _fits(found: list[Footprint], device: Device | None, reading: Reading) -> Fi
     answer = float(min(one.driver for one in found) <= room)
     sure = float(max(one.driver * (1 + one.spread) for one in found) <= room)
     return Figure(answer, min(sure, answer), max(sure, answer), reading.assumed)
-
-
-def _head_only(case: Case) -> Figure:
-    """Return the peak of a benchmark of head and loss alone: weights, hidden states and the loss."""
-    width, words, tokens = (case.number(name) or 0 for name in ("d", "vocab", "tokens"))
-    said = case.settings.get("loss", "")
-    name = next((key for word, key in _BENCH_LOSSES if said.startswith(word)), "bf16")
-    loss = loss_bytes(LOSSES[name], tokens, words, int(width))
-    weights = 2 * 2.0 * words * width
-    value = weights + 2 * 2.0 * tokens * width + loss
-    if case.quantity == "fits":
-        return Figure(float(value < 78 * GIB), 0.0, 1.0, ("device: 78 GiB assumed",))
-    unit = GIB if "gib" in case.quantity else GB
-    return around(value / unit, 0.3 * value / unit)
-
-
-_BENCH_LOSSES = (
-    ("full_logits_bf16", "bf16"), ("full", "full_fp32_ce"), ("liger", "fused_linear"), ("cce", "cut"),
-    ("chunk1024", "chunked_1024"), ("chunked_nll_fixed", "chunked"), ("chunked", "full_fp32_ce"),
-)  # fmt: skip
 
 
 def _params(connection: sqlite3.Connection, case: Case) -> float:

@@ -324,7 +324,7 @@ def _job(
         length,
         batch,
         recompute,
-        flash=not case.settings.get("attention", "").startswith("eager"),
+        flash=fuses_attention(case, rules, anatomy.model.model_id),
         offload=offload_of(case, degrees),
         adapter=adapter,
         loss=loss_of(case, rules, method),
@@ -336,6 +336,14 @@ def _job(
         checkpoint_every=every,
         drops=drops_of(case),
     )
+
+
+def fuses_attention(case: Case, rules: Rules, model_id: str) -> bool:
+    """Return whether attention runs in a fused kernel: as the case says, else as the framework does for the model."""
+    said = case.settings.get("attention", "").casefold()
+    if said.startswith("eager"):
+        return False
+    return bool(said) or "flash_attn" in case.settings or rules.fuses_attention(model_id)
 
 
 def _parallel(case: Case, degrees: Degrees, rules: Rules, anatomy: Anatomy, length: int) -> Parallel:

@@ -42,6 +42,7 @@ LOSS_WORDS = (
     ("fused", "fused_linear"),
     ("chunked_ce128", "chunked_128"),
     ("chunk1024", "chunked_1024"),
+    ("chunked_nll", "chunked_256"),
     ("chunked", "chunked"),
     ("full_logits_bf16", "bf16"),
     ("full_bf16", "bf16"),

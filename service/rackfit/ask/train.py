@@ -58,7 +58,8 @@ class TrainQuestion:
     job: str | None = None
     shards: int | None = None
     reshard: bool = True
-    flash: bool = True
+    flash: bool | None = None
+    """Fused attention, or one that writes its scores out. None: as the framework does for the model."""
     teacher: str | None = None
     rollout_share: float | None = None
     tokens: float | None = None
@@ -166,8 +167,12 @@ def _resolved(
         assumed.append("micro-batch: 1 sequence per device")
     rules = TABLE[question.framework] if question.framework else replace(TRANSFORMERS, spread=0.15)
     if question.framework is None:
-        attention = "fused attention" if question.flash else "attention that keeps its scores"
-        assumed.append(f"framework: eager PyTorch with {attention}, as Transformers runs it")
+        assumed.append("framework: eager PyTorch, as Transformers runs it")
+    if question.flash is None:
+        fused = rules.fuses_attention(subject.anatomy.model.model_id)
+        assumed.append(
+            "attention: " + ("a fused kernel" if fused else "no fused kernel for this model: scores are kept")
+        )
     if machine.others:
         assumed.append("unlike devices: the first kind is taken for all")
     host = host_of(connection, machine)
@@ -235,9 +240,10 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
         raise UsageError(f"shards = {question.shards}: expected a divisor of the {ranks * cp} data-parallel ranks")
     parallel = Parallel(ranks, tp, pp, cp, ep, question.zero or 0, question.shards, reshard=question.reshard)
     offload = read_offload(question.offload) if question.offload else Offload()
+    flash = rules.fuses_attention(setting.subject.anatomy.model.model_id) if question.flash is None else question.flash
     return Job(
         setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
-        question.recompute or "none", question.flash, offload=offload, adapter=setting.adapter, loss=question.loss,
+        question.recompute or "none", flash, offload=offload, adapter=setting.adapter, loss=question.loss,
         head_tokens_factor=factor, extra_models=frozen + setting.teacher,
         trained_models=trained,
     )  # fmt: skip

@@ -35,7 +35,9 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--framework", help="transformers, deepspeed, torchtitan, torchtune, megatron, unsloth, ...")
 @click.option("--shards", type=ONE_OR_MORE, help="Ranks that divide the states (hybrid sharding)  [default: all]")
 @click.option("--reshard/--no-reshard", default=True, help="Drop gathered weights after the forward pass, or keep them")
-@click.option("--flash/--no-flash", default=True, help="Fused attention, or one that keeps its scores")
+@click.option(
+    "--flash/--no-flash", default=None, help="Fused attention, or one that keeps its scores  [default: the framework's]"
+)
 @click.option("--loss", help="full, chunked, fused_linear, cut, ...  [default: the framework's]")
 @click.option("--job", help="sft, dpo, grpo, ppo or distill  [default: sft]")
 @click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")

@@ -20,6 +20,7 @@ from rackfit.memory.training.activations import (
     in_flight,
     layer_kept,
     scores_kept,
+    scores_work,
     selective_op_kept,
 )
 from rackfit.memory.training.domain import Job
@@ -298,6 +299,7 @@ def _kept(job: Job, held: Held) -> tuple[float, float]:
         if not job.flash and job.recompute in ("none", "full", "selective_op"):
             whole += scores_kept(group, job.sequence_length) * tokens / parallel.tp
         transient = backward_work(model, group) * tokens / parallel.tp
+        transient += 0.0 if job.flash else scores_work(group, job.sequence_length) * tokens / parallel.tp
         if job.tiled_mlp:
             wide = divided(layer_kept(model, group, job.rules, None), parallel) - divided((parts[0], 0, 0), parallel)
             pieces = min(1.0, TILE_TOKENS / tokens)

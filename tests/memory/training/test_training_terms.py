@@ -109,3 +109,22 @@ def test_targets_as_people_write_them() -> None:
     assert read_targets("q_proj,v_proj") == {"q", "v"}
     assert read_targets("attn+mlp") == read_targets("all_linear")
     assert read_targets("something") == frozenset()
+
+
+def test_a_widened_head_for_every_chunk_saves_nothing() -> None:
+    """TRL's chunked loss alone: 38.02 GB at 4096 tokens, out of memory on 80 GB at 16384 (pull request 6858, table)."""
+    words, width = 248320, 2048
+    held = {
+        tokens: 4.0 * words * width + loss_bytes(LOSSES["chunked_256_copies"], tokens, words, width)
+        for tokens in (4096, 16384)
+    }
+
+    assert held[4096] == pytest.approx(38.02e9, rel=0.1)
+    assert held[16384] > 80e9
+
+
+def test_kept_chunks_are_one_fp32_value_per_logit() -> None:
+    """The same loss with a 16-bit product: 19.67 GB at 16384 tokens (TRL pull request 6858, table)."""
+    held = 4.0 * 248320 * 2048 + loss_bytes(LOSSES["chunked_256_kept"], 16384, 248320, 2048)
+
+    assert held == pytest.approx(19.67e9, rel=0.1)

@@ -13,6 +13,9 @@ from rackfit.memory.training.lora import matrix_shapes
 
 SCORE_BYTES = 5.0
 """Bytes per score of attention without a fused kernel: softmax output 2, its dropout's output 2, mask 1."""
+SCORE_WORK = 8.0
+"""Bytes per score while the backward pass goes through attention without a fused kernel: the gradients of the softmax's
+output and input, fp32 each, beside what is kept."""
 
 MIXER_TENSORS = 1.5
 """16-bit tensors kept per output of a mixer's projections: itself, and half as much after the convolution."""
@@ -160,6 +163,11 @@ def _distinct(names: list[str]) -> list[str]:
 def scores_kept(group: LayerGroup, sequence: int) -> float:
     """Return bytes per token of attention scores without a fused kernel: 5 x heads x sequence."""
     return SCORE_BYTES * (group.n_heads or 0) * sequence if group.attention != "none" else 0.0
+
+
+def scores_work(group: LayerGroup, sequence: int) -> float:
+    """Return bytes per token of the gradients of attention scores without a fused kernel, one layer at a time."""
+    return SCORE_WORK * (group.n_heads or 0) * sequence if group.attention != "none" else 0.0
 
 
 def selective_op_kept(model: Model, group: LayerGroup) -> float:

@@ -174,10 +174,16 @@ class Rules:
     """A pipeline's stage keeps gathered weights and whole fp32 gradients until the last micro-batch (stage 3)."""
     split_vocabulary_loss: str | None = None
     """Key of `logits.LOSSES` where tensor-parallel ranks divide the vocabulary; None takes `loss`."""
+    unfused: tuple[str, ...] = ()
+    """Parts of ids of models whose attention the framework writes out, score by score, unless told otherwise."""
     prints: str = "allocated"
     """What the framework's own tables call memory: allocated | reserved | driver."""
     spread: float = 0.10
     """Relative half-width of an estimate under these rules."""
+
+    def fuses_attention(self, model_id: str) -> bool:
+        """Return whether a model's attention runs in a fused kernel, which keeps no scores, by default."""
+        return not any(part in model_id for part in self.unfused)
 
 
 @dataclass(frozen=True, slots=True)

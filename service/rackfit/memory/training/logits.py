@@ -7,6 +7,7 @@ log-softmax 4, its gradient 4.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -22,6 +23,8 @@ class Loss:
     """Chunk as a share of the tokens."""
     head_gradient: float = 0.0
     """Bytes per value of a gradient of the head that is built inside the loss."""
+    head_copy: float = 0.0
+    """Bytes per value of a copy of the head that is made for every chunk and waits for the backward pass."""
     hidden_gradient: float = 0.0
     """Bytes per token and unit of width of the gradient that is kept instead of logits."""
 
@@ -37,6 +40,9 @@ LOSSES = {
     "chunked": Loss(6.0, 4.0, chunk_share=1 / 8),
     "chunked_compiled": Loss(2.0, 6.0, chunk_share=1 / 8),
     "chunked_128": Loss(8.0),
+    "chunked_256": Loss(0.0, 14.0, chunk_tokens=256, head_gradient=6.0, hidden_gradient=2.0),
+    "chunked_256_kept": Loss(4.0, 10.0, chunk_tokens=256, head_gradient=2.0, hidden_gradient=2.0),
+    "chunked_256_copies": Loss(4.0, 10.0, chunk_tokens=256, head_gradient=2.0, head_copy=4.0, hidden_gradient=2.0),
     "chunked_1024": Loss(0.0, 14.0, chunk_tokens=1024, head_gradient=4.0, hidden_gradient=2.0),
     "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
     "cut": Loss(0.0, 0.0, head_gradient=2.0, hidden_gradient=2.0),
@@ -51,11 +57,14 @@ code shift the fp32 logits into a copy of their own. compiled: the compiler keep
 + 2 + 4). compiled_with_cast: the widening is compiled too, so that the gradient is written in 16 bits. bf16: cross
 entropy on bf16. fused_in_place: flash-attention's kernel writes the gradient over the logits. chunked: torchtune's
 eight chunks of head and loss, all in the list until the backward pass: bf16 logits 2 and log-softmax 4 of every chunk,
-fp32 of one (torchtune/modules/loss). chunked_128: litgpt's head in pieces of 128 tokens. chunked_1024: head and loss
-piece by piece (xtuner). fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut:
-cut cross entropy keeps no logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks.
-loss_parallel: torch's own (torch/distributed/tensor/parallel/loss.py): log-softmax, a zeroed gradient, exponentials and
-their sum or product, 4 each, and the block of the 16-bit logits, beside the gathered hidden state and its gradient.
+fp32 of one (torchtune/modules/loss). chunked_128: litgpt's head in pieces of 128 tokens. chunked_256: TRL's
+chunked_nll, which widens the head to fp32 for its product and recomputes each chunk of 256 tokens; kept: where log-
+softmax of the chunks waits for the backward pass after all, as its loss alone was measured; copies: the widened head of
+every chunk waits too (TRL pull requests 6858 and 6863). chunked_1024: head and loss piece by piece (xtuner).
+fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut: cut cross entropy keeps no
+logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks. loss_parallel: torch's own
+(torch/distributed/tensor/parallel/loss.py): log-softmax, a zeroed gradient, exponentials and their sum or product, 4
+each, and the block of the 16-bit logits, beside the gathered hidden state and its gradient.
 """
 
 
@@ -81,4 +90,5 @@ def loss_bytes(
         chunk = min(loss.chunk_tokens, tokens)
     held = loss.per_logit * tokens * words + loss.per_chunk_logit * chunk * words
     head = loss.head_gradient * words * width if train_head else 0.0
-    return held + head + loss.hidden_gradient * tokens * width
+    copies = loss.head_copy * words * width * math.ceil(tokens / loss.chunk_tokens) if loss.head_copy else 0.0
+    return held + head + copies + loss.hidden_gradient * tokens * width

@@ -11,8 +11,17 @@ from dataclasses import replace
 
 from rackfit.memory.training.domain import Rules
 
-TRANSFORMERS = Rules("transformers", "full", prints="reserved", reserved=1.04, reserved_full=1.06, reduce_bytes=2.0)
-"""HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py)."""
+TRANSFORMERS = Rules(
+    "transformers",
+    "full",
+    prints="reserved",
+    reserved=1.04,
+    reserved_full=1.06,
+    reduce_bytes=2.0,
+    unfused=("gpt-oss",),
+)
+"""HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py);
+attention with sinks has no fused kernel unless one is asked for (modeling_gpt_oss.py, _supports_sdpa)."""
 
 LITGPT = Rules(
     "litgpt",
@@ -146,7 +155,7 @@ AXOLOTL = Rules(
 
 UNSLOTH = Rules(
     "unsloth",
-    "chunked",
+    "fused_in_place",
     norm_kept=2.0,
     norm_frozen=2.0,
     gated_tensors=2.0,
@@ -155,8 +164,11 @@ UNSLOTH = Rules(
     reserved_full=1.05,
     step_bytes=0.0,
     spread=0.3,
+    unfused=("gemma-3-",),
 )
-"""unsloth: own kernels for norm, rotary, SwiGLU and loss; checkpoints go to host memory."""
+"""unsloth: own kernels for norm, rotary, SwiGLU and loss, which writes its gradient over the logits
+(unsloth/kernels/cross_entropy_loss.py); checkpoints go to host memory. Gemma 3 has a mask and grouped heads at once,
+for which torch has no fused kernel (unsloth_zoo/temporary_patches.py, enable_gqa beside attn_mask)."""
 
 ALST = Rules(
     "alst",
