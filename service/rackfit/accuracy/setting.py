@@ -175,12 +175,15 @@ def _subject(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> 
     if not case.model:
         return None
     try:
-        return find_model(connection, case.model)
+        subject = find_model(connection, case.model)
     except UnknownNameError:
         if case.parameter_count is None:
             raise
         assumed.append(f"model: {case.model!r} is not on record, its parameter count alone is used")
         return None
+    if subject.taken_for:
+        assumed.append(subject.taken_for)
+    return subject
 
 
 def _machine(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Machine | None:

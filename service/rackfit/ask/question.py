@@ -11,7 +11,7 @@ from rackfit.catalog.context import read_context
 from rackfit.catalog.read import device_of, device_with_ram, read_model, row_of, rows_of
 from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
-from rackfit.fit.hardware_expression import HardwareExpression, Part, parse_hardware
+from rackfit.fit.hardware_expression import HardwareExpression, Part, count_in_front, parse_hardware
 from rackfit.fit.shapes import memory_options
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Device
@@ -108,6 +108,8 @@ class Subject:
     max_context: int | None
     file: PublishedFile | None = None
     """The published file that was named, where its bytes are on record."""
+    taken_for: str | None = None
+    """What was assumed where the name is not on record as it was written."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,10 @@ def find_model(connection: sqlite3.Connection, name: str) -> Subject:
         checkpoint = row_of(connection, "checkpoints", "checkpoint_id", found.checkpoint_id)
         limit = checkpoint["max_context"] or limit
         precision = found.precision_id or checkpoint["native_precision_id"]
-    return Subject(Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit)
+    taken_for = f"model: {name!r} is not on record, read as {found.id}" if found.respelled else None
+    return Subject(
+        Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit, taken_for=taken_for
+    )  # fmt: skip
 
 
 def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
@@ -184,12 +189,28 @@ def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
         return [_stored_machine(connection, stored[0])]
     expression = parse_hardware(text)
     first = expression.parts[0]
-    found = _hardware(connection, first.name)
+    try:
+        found = _hardware(connection, first.name)
+    except UnknownNameError:
+        turned = count_in_front(text)
+        if turned is None:
+            raise
+        return find_machines(connection, turned)
+    targets = _with_profile(connection, found, first.profile)
     return [
         replace(machine, system_id=target if found.kind == "system" else None)
-        for target in found.ids
+        for target in targets
         for machine in _machines(connection, expression, found, target, first.count)
     ]
+
+
+def _with_profile(connection: sqlite3.Connection, found: Resolved, profile: str | None) -> tuple[str, ...]:
+    """Return the candidates of a class that have the MIG profile asked for; all where none has it."""
+    if profile is None or len(found.ids) == 1:
+        return found.ids
+    rows = rows_of(connection, "select accelerator_id from mig_profiles where profile = ?", profile)
+    known = {row["accelerator_id"] for row in rows}
+    return tuple(target for target in found.ids if target in known) or found.ids
 
 
 def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
@@ -205,13 +226,19 @@ def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
         except UnknownNameError as second:
             near = [*first.near, *second.near] if len(first.near) < len(second.near) else first.near
             raise UnknownNameError(first.kind, name, list(dict.fromkeys(near))[:NEAR_NAMES]) from None
-        if not all(_has_sizes(connection, found.kind, target) for target in found.ids):
+        stated = RAM_SIZE.search(name)
+        size = float(stated[1]) if stated else 0.0
+        if not all(_may_have(connection, found.kind, target, size) for target in found.ids):
             raise
         return found
 
 
-def _has_sizes(connection: sqlite3.Connection, kind: str, target: str) -> bool:
-    return kind == "accelerator" and bool(memory_options(row_of(connection, "accelerators", "accelerator_id", target)))
+def _may_have(connection: sqlite3.Connection, kind: str, target: str, size: float) -> bool:
+    """Return whether a device is sold with so many GB: one of its sizes of shared memory, or its one size."""
+    if kind != "accelerator":
+        return False
+    row = row_of(connection, "accelerators", "accelerator_id", target)
+    return bool(memory_options(row)) or row["memory_gb"] == size
 
 
 def _stored_machine(connection: sqlite3.Connection, shape: dict[str, Any]) -> Machine:

@@ -79,6 +79,7 @@ def resolve_setting(
 ) -> Setting:
     """Choose what a question leaves open for one model on one machine, and list what was assumed."""
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
+    assumed = [*([subject.taken_for] if subject.taken_for else []), *assumed]
     runtime = "llama.cpp" if question.runtime is None and question.offloads else question.runtime
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
     choice, loaded = as_loaded(context, choice, machine.device, question.precision)

@@ -2,7 +2,8 @@
 
 A name is looked up as it is, then with the vendor or organisation in front that people leave out, then, for models,
 without the format at its end (`Qwen/Qwen3-8B-AWQ` is Qwen3-8B in AWQ). Case, spaces, hyphens and underscores never
-matter. A name of several records is a class and is never taken for one of them silently.
+matter. What is then still unknown is read as others write it (`catalog.spellings`): re-uploads, tags, names run
+together; the answer says so. A name of several records is a class and is never taken for one of them silently.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from rackfit.catalog.spellings import (
+    EMPTY_WORDS,
+    format_spellings,
+    hardware_spellings,
+    model_spellings,
+    squashed,
+)
 from rackfit.errors import AmbiguousNameError, UnknownNameError
+from rackfit.memory.precision_names import parse_precision
 from rackfit.records.names import name_key
 
 NEAR_NAMES = 5
@@ -24,8 +33,8 @@ NEAR_ENOUGH = 0.55
 OWNERS = {"accelerator": ("accelerators", "vendor"), "system": ("systems", "provider")}
 """Kinds whose names people write without the company in front, and the column that names it."""
 
-CONTAINERS = frozenset({"gguf", "mlx", "safetensors", "hf"})
-"""Words at the end of a hub id that name a file format and no precision."""
+SHORTEST_SQUASHED = 4
+"""Letters and digits from which names run together are compared: fewer fit too much."""
 
 LONGEST_FORMAT = 4
 """Most words that a format at the end of a hub id has."""
@@ -48,6 +57,8 @@ class Resolved:
     checkpoint_id: str | None = None
     precision_id: str | None = None
     """For a model named by a checkpoint or with a format: its own precision or the format's."""
+    respelled: bool = False
+    """Whether the name had to be read as others write it; who shows the answer says what it was taken for."""
 
     @property
     def id(self) -> str:
@@ -75,7 +86,7 @@ def resolve_first(
         AmbiguousNameError: the name is a class and `allow_class` is false.
     """
     key = name_key(name)
-    for lookup in (_complete, _shortened, _with_format):
+    for lookup in (_complete, _shortened, _with_format, _respelled):
         for kind in kinds:
             found = lookup(connection, kind, key)
             if found is None:
@@ -119,7 +130,7 @@ def _shortened(connection: sqlite3.Connection, kind: str, key: str) -> Resolved 
     if kind == "checkpoint":
         return _resolved(kind, _rows(connection, _TAIL, kind, key))
     container, _, rest = key.partition(" ")
-    if kind == "precision" and container in CONTAINERS and rest:
+    if kind == "precision" and container in EMPTY_WORDS and rest:
         return _resolved(kind, _rows(connection, _EXACT, kind, rest))
     return None
 
@@ -161,15 +172,29 @@ def _joined(model: Resolved | None, checkpoint: Resolved | None) -> Resolved | N
 
 def _formats(connection: sqlite3.Connection, key: str) -> Iterator[tuple[str, str | None]]:
     """Yield (rest of the name, precision) for each way to read the last words as a format, longest first."""
-    words = key.split(" ")
+    words, organisation = key.split(" "), key.rpartition("/")[0]
+    while len(words) > 1 and words[-1] in EMPTY_WORDS:
+        words.pop()
+        yield " ".join(words), None
     for length in range(min(LONGEST_FORMAT, len(words) - 1), 0, -1):
-        rest, last = " ".join(words[:-length]), " ".join(words[-length:])
-        found = _resolved("precision", _rows(connection, _EXACT, "precision", last))
+        rest, last = words[:-length], " ".join(words[-length:])
+        found = _format(connection, organisation, last)
+        if found is not None:
+            while len(rest) > 1 and rest[-1] in EMPTY_WORDS:
+                rest.pop()
+            yield " ".join(rest), found
+
+
+def _format(connection: sqlite3.Connection, organisation: str, words: str) -> str | None:
+    """Return the precision that the last words of a hub id name, read as the organisation writes it first."""
+    for spelling in dict.fromkeys((*format_spellings(organisation, words), words)):
+        found = _resolved("precision", _rows(connection, _EXACT, "precision", spelling))
         if found is not None and not found.is_class:
-            head, _, container = rest.rpartition(" ")
-            yield (head if container in CONTAINERS else rest), found.id
-        elif last in CONTAINERS:
-            yield rest, None
+            return found.id
+        parsed = parse_precision(spelling).weight_id if spelling != words else None
+        if parsed is not None:
+            return parsed
+    return None
 
 
 def _with_format(connection: sqlite3.Connection, kind: str, key: str) -> Resolved | None:
@@ -184,6 +209,67 @@ def _with_format(connection: sqlite3.Connection, kind: str, key: str) -> Resolve
             chosen = precision or found.precision_id
             return replace(found, precision_id=chosen, checkpoint_id=None)
     return None
+
+
+def _respelled(connection: sqlite3.Connection, kind: str, key: str) -> Resolved | None:
+    """Read a name as others write it: re-uploads, tags, machines around a chip, names run together."""
+    if kind != "model" and kind not in OWNERS:
+        return None
+    run = RunTogether(connection, kind)
+    if kind == "model":
+        found = _respelled_model(connection, key, run)
+    else:
+        spellings = (key, *hardware_spellings(key))
+        found = next(filter(None, (_plainly(connection, kind, name, run) for name in spellings)), None)
+    return None if found is None else replace(found, respelled=True)
+
+
+def _respelled_model(connection: sqlite3.Connection, key: str, run: RunTogether) -> Resolved | None:
+    """Read a model's name as others write it, with the format that may stand at its end."""
+    for organisation, base in (("", key), *model_spellings(key)):
+        found = _plainly(connection, "model", base, run)
+        if found is not None:
+            return replace(found, checkpoint_id=None)
+        for rest, precision in _formats(connection, f"{organisation}/{base}" if organisation else base):
+            found = _plainly(connection, "model", rest.removeprefix(f"{organisation}/"), run)
+            if found is not None:
+                return replace(found, precision_id=precision or found.precision_id, checkpoint_id=None)
+    return None
+
+
+def _plainly(connection: sqlite3.Connection, kind: str, name: str, run: RunTogether) -> Resolved | None:
+    """Look a spelling up as it stands, shortened, and run together."""
+    found = _complete(connection, kind, name) or _shortened(connection, kind, name)
+    if found is not None:
+        return found
+    alias = run.alias(name)
+    return None if alias is None else _complete(connection, kind, alias)
+
+
+class RunTogether:
+    """The aliases of a kind by their letters and digits alone. Made once for a name that nothing else reads."""
+
+    def __init__(self, connection: sqlite3.Connection, kind: str) -> None:
+        """Read the aliases of a kind; a model is found by its checkpoints too."""
+        kinds = ("model", "checkpoint") if kind == "model" else (kind, kind)
+        self._targets: dict[str, dict[str, str]] = {}
+        rows = connection.execute("select alias_key, target_id from aliases where kind in (?, ?)", kinds)
+        for alias, target in rows:
+            for written in {alias, alias.rpartition("/")[2]}:
+                for dots in (True, False):
+                    self._targets.setdefault(squashed(written, dots), {}).setdefault(target, alias)
+        self._model_of = dict(connection.execute("select checkpoint_id, model_id from checkpoints"))
+
+    def alias(self, name: str) -> str | None:
+        """Return the alias that a name run together is, with its dots first; what fits several records fits none."""
+        for dots in (True, False):
+            wanted = squashed(name, dots)
+            if len(wanted) < SHORTEST_SQUASHED:
+                return None
+            found = self._targets.get(wanted, {})
+            if len({self._model_of.get(target, target) for target in found}) == 1:
+                return next(iter(found.values()))
+        return None
 
 
 def near_names(connection: sqlite3.Connection, kinds: Sequence[str], key: str) -> list[str]:

@@ -5,6 +5,7 @@
 2 nodes x dgx-h100                  two systems, or two machines of the devices that follow
 a100-sxm4-80gb/2g.20gb              one MIG partition
 H100 80GB (79.18 GiB usable)        a remark; usable memory in it counts
+H100 (94GB)                         a size in brackets is part of the name
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ _NODES = re.compile(r"^\s*(\d+)\s*nodes?\s*(?:x|×|\*|of)\s*", re.IGNORECASE)
 _COUNT = re.compile(r"^\s*(\d+)\s*(?:[x×*]\s*|\s+x\s+)(?=\S)", re.IGNORECASE)
 _REMARK = re.compile(r"\(([^()]*)\)\s*$")
 _USABLE = re.compile(r"(\d+(?:\.\d+)?)\s*(GiB|GB)\s+usable|usable\s*:?\s*(\d+(?:\.\d+)?)\s*(GiB|GB)", re.IGNORECASE)
+_SIZE_REMARK = re.compile(r"(?:[\w +./-]+,\s*)?\d+\s*GB(?:\s+(?:HBM\w*|GDDR\w*|VRAM|unified))?", re.IGNORECASE)
+_COUNT_BEHIND = re.compile(
+    r"^(?P<name>.*\S)\s+[x×*]\s*(?P<count>\d+)$|^(?P<other>\d+)\s+(?:gpus?|cards?|devices?)\s+(?:of\s+)?(?P<of>\S.*)$",
+    re.IGNORECASE,
+)
+_SLICE = re.compile(r"^(?P<name>.*?\S)[\s/]+(?:MIG[\s-]*)?(?P<profile>[1-9]\d*g\.\d+gb\S*)$", re.IGNORECASE)
 _PROFILE = re.compile(r"^[1-9]\d*g\.\d+gb(?:\+me(?:\.all)?|\+gfx|-me)?$", re.IGNORECASE)
 
 
@@ -64,8 +71,10 @@ def parse_hardware(text: str) -> HardwareExpression:
     if not text.strip():
         raise UsageError("hardware is empty: name a device or system, such as 8x h100-sxm5-80gb")
     body, remark = _without_remark(text)
+    if remark is not None and _SIZE_REMARK.fullmatch(remark):
+        body, remark = f"{body.rstrip()} {remark.replace(',', ' ')}", None
     nodes, body = _nodes(body, text)
-    pieces = re.split(r"\s\+\s|\s\+(?=\d+\s*[x×*])|\+\s(?=\d)", body)
+    pieces = re.split(r"\s\+\s|\s\+(?=\d+\s*[x×*])|\+\s(?=\d+\s*[x×*])", body)
     parts = tuple(_part(piece, text) for piece in pieces)
     return HardwareExpression(parts, nodes, _usable_gib(remark), remark)
 
@@ -115,7 +124,24 @@ def _profile(name: str) -> tuple[str, str | None]:
     head, slash, tail = name.rpartition("/")
     if slash and re.match(r"\s*\d+g\b", tail, re.IGNORECASE):
         return head.strip(), tail.strip()
+    written = _SLICE.match(name)
+    if written is not None:
+        return written["name"].strip(), written["profile"]
     return name, None
+
+
+def count_in_front(text: str) -> str | None:
+    """Return an expression with the count where it belongs (`H200 x8`, `8 GPUs H100`), None where it is not behind.
+
+    Only for what is no name as it stands: systems are called `H100 SXM x8`.
+
+    >>> count_in_front("H200 x8"), count_in_front("8x h200")
+    ('8x H200', None)
+    """
+    matched = _COUNT_BEHIND.match(text.strip())
+    if matched is None:
+        return None
+    return f"{matched['count'] or matched['other']}x {matched['name'] or matched['of']}"
 
 
 def _usable_gib(remark: str | None) -> float | None:

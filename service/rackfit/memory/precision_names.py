@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from rackfit.memory.loose_names import REMARK, loose_format, plainer
+
 
 @dataclass(frozen=True, slots=True)
 class ParsedPrecision:
@@ -74,6 +76,16 @@ KV_NAMES: Final[dict[str, str]] = {
     "turboquant_k3v4_nc": "kv_turboquant_k3v4_nc", "turboquant_3bit_nc": "kv_turboquant_3bit_nc",
 }  # fmt: skip
 """Cache format as people and flags name it -> slug. Both 16-bit formats are one size."""
+
+LOOSE_KV: Final[dict[str, tuple[str, str]]] = {
+    "8-bit": ("kv_int8", "one byte per value assumed"),
+    "8bit": ("kv_int8", "one byte per value assumed"),
+    "4-bit": ("kv_int4", "half a byte per value assumed"),
+    "4bit": ("kv_int4", "half a byte per value assumed"),
+    "q8": ("kv_q8_0", "q8_0 assumed"),
+    "q4": ("kv_q4_0", "q4_0 assumed"),
+}
+"""Cache formats that say a width and no layout, with what is assumed."""
 
 GGUF_FILE_TYPES: Final[tuple[str, ...]] = (
     "f32", "bf16", "f16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s", "q4_1", "q4_0",
@@ -142,10 +154,14 @@ def parse_precision(text: str) -> ParsedPrecision:
     said = _spelled(text)
     if not said:
         return ParsedPrecision(None, "no precision named", ())
-    for reader in _READERS:
-        found = reader(said)
-        if found is not None:
-            return found
+    for reading in (said, *plainer(said)):
+        for reader in _READERS:
+            found = reader(reading)
+            if found is not None:
+                return found
+        loose = loose_format(reading, GGUF_FILE_TYPES)
+        if loose is not None:
+            return ParsedPrecision(*loose)
     return ParsedPrecision(None, "not a format Rackfit knows", _near(said))
 
 
@@ -155,9 +171,16 @@ def parse_kv(text: str) -> ParsedPrecision:
     >>> parse_kv("f16").weight_id, parse_kv("q8_0").weight_id, parse_kv("").weight_id
     ('kv_bf16', 'kv_q8_0', 'kv_bf16')
     """
-    said = _spelled(text).removeprefix("kv_").removeprefix("kv ").removesuffix(" kv")
+    said = REMARK.sub(" ", _spelled(text)).strip().removeprefix("kv_").removeprefix("kv ").removesuffix(" kv")
     if said in ("", "auto", "default"):
         return ParsedPrecision("kv_bf16", "16-bit assumed")
+    halves = {
+        half.strip().removeprefix(letter).strip(" :=") for half, letter in zip(said.split("/"), "kv", strict=False)
+    }
+    said = halves.pop() if len(halves) == 1 else said
+    if said in LOOSE_KV:
+        return ParsedPrecision(*LOOSE_KV[said])
+    said = said.replace(" ", "_")
     if said in KV_NAMES:
         return ParsedPrecision(KV_NAMES[said])
     if f"kv_{said}" in KV_NAMES.values():

@@ -1,0 +1,88 @@
+"""Names as other people write them: re-uploads, tags of a registry, machines around a chip, counts behind a name."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from rackfit.ask.question import find_machines, find_model
+from rackfit.catalog.resolve import resolve
+from rackfit.errors import UnknownNameError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "precision"),
+    [
+        ("unsloth/Llama-3.3-70B-Instruct", "meta-llama/llama-3.3-70b-instruct", "bf16"),
+        ("meta-llama/Meta-Llama-3.1-8B", "meta-llama/llama-3.1-8b", "bf16"),
+        ("hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4", "meta-llama/llama-3.1-70b", "awq_int4_g128"),
+        ("RedHatAI/Meta-Llama-3.1-70B-Instruct-quantized.w4a16", "meta-llama/llama-3.1-70b", "w4a16_ct_g128"),
+        ("ISTA-DASLab/gemma-3-27b-it-GPTQ-4b-128g", "google/gemma-3-27b-pt", "gptq_int4_g128"),
+        ("mlx-community/Qwen2.5-32B-Instruct-4bit", "qwen/qwen2.5-32b", "mlx_4bit_g64"),
+        ("mlx-community/Qwen3-30B-A3B-4bit-DWQ", "qwen/qwen3-30b-a3b", "mlx_4bit_g64"),
+        ("nvidia/Llama-3.3-70B-Instruct-FP4", "meta-llama/llama-3.3-70b-instruct", "nvfp4"),
+        ("bartowski/Qwen_Qwen3-32B-GGUF", "qwen/qwen3-32b", "bf16"),
+        ("CohereForAI/c4ai-command-r-plus", "coherelabs/c4ai-command-r-plus", "fp16"),
+        ("nvidia/Llama-3.1-Nemotron-Ultra-253B-v1", "nvidia/llama-3_1-nemotron-ultra-253b-v1", "bf16"),
+        ("Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf", "meta-llama/llama-3.1-8b", "ggufmix_q4_k_m"),
+        ("gpt-oss:20b", "openai/gpt-oss-20b", "mxfp4_experts_bf16"),
+        ("llama3.1:70b-instruct-q4_K_M", "meta-llama/llama-3.1-70b", "ggufmix_q4_k_m"),
+        ("Qwen 3 32B", "qwen/qwen3-32b", "bf16"),
+    ],
+)
+def test_models_as_others_write_them(connection: sqlite3.Connection, name: str, model: str, precision: str) -> None:
+    """Ids of hubs and registries lead to the architecture, and to the format that stands in them."""
+    found = resolve(connection, "model", name)
+    assert (found.id, found.precision_id) == (model, precision)
+
+
+@pytest.mark.parametrize(
+    ("text", "device", "count"),
+    [
+        ("RTX4090", "nvidia-rtx-4090", 1),
+        ("4x RTX3090", "nvidia-rtx-3090", 4),
+        ("2 x RTX 3090 NVLink", "nvidia-rtx-3090", 2),
+        ("A100 80GB PCIe x 4", "nvidia-a100-pcie-80gb", 4),
+        ("8 x A100 (40GB)", "nvidia-a100-sxm4-40gb", 8),
+        ("GeForce RTX 3060 (12GB)", "nvidia-rtx-3060-12gb", 1),
+        ("laptop RTX 4090 16GB", "nvidia-rtx-4090-laptop", 1),
+        ("MacBook Pro M3 Max 64GB", "apple-m3-max-40c", 1),
+        ("AMD Ryzen AI Max+ 395 (128GB)", "amd-ryzen-ai-max-395", 1),
+        ("Gaudi2 96GB", "intel-gaudi2", 1),
+        ("RTX 6000 Pro Blackwell", "nvidia-rtx-pro-6000-blackwell-ws", 1),
+        ("A100-SXM4-80GB MIG 3g.40gb", "nvidia-a100-sxm4-80gb", 1),
+    ],
+)
+def test_hardware_as_others_write_it(connection: sqlite3.Connection, text: str, device: str, count: int) -> None:
+    """The chip is found inside its machine, beside its link, with its count or its size behind it."""
+    machine = find_machines(connection, text)[0]
+    assert (machine.device.accelerator_id, machine.count) == (device, count)
+
+
+def test_a_size_in_brackets_is_part_of_the_name(connection: sqlite3.Connection) -> None:
+    """`H100 (94GB)` is never answered with a card of 80 GB."""
+    devices = {machine.device.accelerator_id for machine in find_machines(connection, "NVIDIA H100 (94GB)")}
+    assert devices == {"nvidia-h100-nvl-94gb", "nvidia-h100-sxm5-94gb"}
+    with pytest.raises((UnknownNameError, UsageError)):
+        find_machines(connection, "RTX 3090 (12GB)")
+
+
+def test_a_profile_rules_out_what_has_none(connection: sqlite3.Connection) -> None:
+    """Of a class of devices only those answer that the MIG profile exists on."""
+    shown = [machine.shown for machine in find_machines(connection, "H100/1g.10gb")]
+    assert shown and all(text.endswith("/1g.10gb") for text in shown)
+    assert not any("nvl" in text for text in shown)
+
+
+def test_what_was_read_is_said(connection: sqlite3.Connection) -> None:
+    """A name that is not on record as written is answered with what it was taken for; one on record is not."""
+    assert "read as google/gemma-3-27b-pt" in (find_model(connection, "gemma3:27b").taken_for or "")
+    assert find_model(connection, "google/gemma-3-27b-it").taken_for is None
+
+
+@pytest.mark.parametrize("name", ["no-such/model-12b", "unsloth/", "/", "a:b", "::::", "Q4_K_M", "x" * 300, "8b"])
+def test_nothing_is_made_up(connection: sqlite3.Connection, name: str) -> None:
+    """What fits no record, or several, stays unknown."""
+    with pytest.raises(UnknownNameError):
+        resolve(connection, "model", name)

@@ -1,0 +1,59 @@
+"""Formats that say less than a layout, or more than one: read with a note, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from rackfit.memory.precision_names import parse_kv, parse_precision
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("Q4_K - Medium", "ggufmix_q4_k_m"),
+        ("Q4_K_M (unsloth)", "ggufmix_q4_k_m"),
+        ("IQ4_XS (imatrix)", "ggufmix_iq4_xs"),
+        ("UD-Q4_K_XL", "ggufmix_q4_k_m"),
+        ("UD-Q2_K_XL", "ggufmix_q2_k"),
+        ("Q8_K_XL", "ggufmix_q8_0"),
+        ("q8", "ggufmix_q8_0"),
+        ("4-bit (MLX)", "mlx_4bit_g64"),
+        ("native FP8", "fp8_e4m3_per_channel"),
+        ("AutoRound int4", "gptq_int4_g128"),
+        ("int8 weight-only", "int8_w8a8"),
+        ("W4A8", "w4a16_ct_g128"),
+        ("FP4", "nvfp4"),
+        ("BF16 (native)", "bf16"),
+    ],
+)
+def test_loose_formats(text: str, slug: str) -> None:
+    """Names with remarks, makers and widths alone."""
+    assert parse_precision(text).weight_id == slug
+
+
+@pytest.mark.parametrize("text", ["UD-Q4_K_XL", "AutoRound int4", "q4", "W4A8", "FP4", "6-bit"])
+def test_what_is_assumed_is_said(text: str) -> None:
+    """A name that leaves the layout open never comes back without a note."""
+    assert parse_precision(text).note
+
+
+@pytest.mark.parametrize("text", ["banana", "q5_banana", "(", "()", "q9", "gguf", "K q8_0 / V q4_0 weights"])
+def test_what_is_no_format(text: str) -> None:
+    """Nothing is guessed from words that name no format."""
+    assert parse_precision(text).weight_id is None
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("FP8 E4M3", "kv_fp8_e4m3"),
+        ("q8_0/q8_0", "kv_q8_0"),
+        ("K=q8_0/V=q8_0", "kv_q8_0"),
+        ("fp16 (default)", "kv_bf16"),
+        ("8-bit", "kv_int8"),
+        ("q8_0/q4_0", None),
+    ],
+)
+def test_cache_formats(text: str, slug: str | None) -> None:
+    """Keys and values named apart are one format where they are the same; unlike ones are no format on record."""
+    assert parse_kv(text).weight_id == slug
