@@ -14,6 +14,7 @@ PACKAGE = ROOT / "service" / "rackfit"
 
 FLOORS = (
     ("errors", "paths"),
+    ("tabular",),
     ("records",),
     ("memory",),
     ("speed", "money"),
@@ -22,7 +23,8 @@ FLOORS = (
     ("ask",),
     ("accuracy",),
     ("assemble",),
-    ("publish", "export", "intake"),
+    ("export", "intake"),
+    ("publish",),
     ("cli",),
 )
 """From the ground up. A room imports from itself and from floors below, not from beside or above."""

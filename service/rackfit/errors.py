@@ -6,6 +6,7 @@ RackfitError
 │   └── AmbiguousNameError  a class name where one record is needed: exit 2, HTTP 400
 ├── BadRecordsError     files in data/ that are not what they must be, all of them at once
 ├── CatalogError        the catalog is missing, too old, damaged or cannot be written
+├── MissingExtraError   an optional library is not installed; the message has the command that does it
 └── UnsupportedError    a question that is understood but cannot be answered, with the reason
 """
 
@@ -77,6 +78,16 @@ class BadRecordsError(RackfitError):
 
 class CatalogError(RackfitError):
     """The catalog cannot be read or written."""
+
+
+class MissingExtraError(RackfitError):
+    """An optional library is not installed."""
+
+    http_status = 501
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{what} needs an optional part of Rackfit: pip install 'rackfit[{extra}]'")
 
 
 class UnsupportedError(RackfitError):

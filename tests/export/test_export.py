@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rackfit.errors import UnknownNameError, UsageError
-from rackfit.export.columns import header
-from rackfit.export.csv_file import Dialect
 from rackfit.export.run import export
 from rackfit.export.selection import Selection, relations, select
+from rackfit.tabular.csv_file import Dialect
+from rackfit.tabular.table import header
 
 
 def read(path: Path) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from rackfit.publish.pages.compare_rows import Line
-from rackfit.publish.pages.spreadsheet import as_csv
+from rackfit.tabular.csv_file import as_csv
 
 
 def test_what_differs_is_marked_and_the_best_is_bold(get):

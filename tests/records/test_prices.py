@@ -100,6 +100,19 @@ def test_a_byte_order_mark_is_no_part_of_a_name(small_data: Path) -> None:
     assert any(offer.file == "extra" for offer in read_library([small_data]).rows["offers"])
 
 
+def test_a_file_saved_by_a_spreadsheet_with_decimal_commas(small_data: Path) -> None:
+    """Mark, semicolons and decimal commas read as the same offer (trial R125); mixed with points they are refused."""
+    _write(small_data, GOOD)
+    path = small_data / "prices/extra.csv"
+    points = path.read_text()
+    assert "4.05" in points
+    path.write_text(points.replace(",", ";").replace("4.05", "4,05"), encoding="utf-8-sig")
+    offers = [offer for offer in read_library([small_data]).rows["offers"] if offer.file == "extra"]
+    assert [str(offer.price) for offer in offers] == ["4.05"]
+    path.write_text(path.read_text(encoding="utf-8-sig") + points.splitlines()[1].replace(",", ";") + "\n")
+    assert "decimal comma in line 2, decimal point in line 3" in _problems(small_data)
+
+
 def test_a_case_id_taken_twice_is_refused(small_data: Path) -> None:
     """A case id belongs to one measurement."""
     cases = (small_data / "measurements/public-cases.csv").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
@@ -10,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rackfit.errors import UsageError
+from rackfit.tabular.reading import parse_csv, read_text
 
 MULTIPLES = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 REQUIRED = ("case_id", "kind", "quantity", "value")
+NUMERIC = ("value", "params_total")
+"""Columns whose fractions a spreadsheet may have written with a decimal comma."""
 CONFIGURATION = (
     "model_id", "params_total", "precision_or_quant", "kv_dtype", "gpu", "gpu_count", "tp", "pp", "dp_or_zero",
     "context_tokens", "batch", "other_config", "engine_and_version",
@@ -118,17 +120,11 @@ def read_cases(path: Path) -> list[Case]:
     Raises:
         UsageError: the file is missing or is no CSV of cases.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            reader = csv.DictReader(handle)
-            missing = [name for name in REQUIRED if name not in (reader.fieldnames or [])]
-            if missing:
-                raise UsageError(f"{path.name}: no column {', '.join(missing)}")
-            return [parse_case(row) for row in reader]
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: expected CSV in UTF-8 ({error})") from error
+    found = parse_csv(read_text(path), path.name)
+    missing = [name for name in REQUIRED if name not in found.header]
+    if missing:
+        raise UsageError(f"{path.name}: no column {', '.join(missing)}")
+    return [parse_case(row) for _, row in found.records(NUMERIC)]
 
 
 def stored_cases(connection: sqlite3.Connection) -> list[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sqlite3
 from collections import defaultdict
@@ -19,6 +18,7 @@ from rackfit.accuracy.training import is_training, tell
 from rackfit.accuracy.training_speed import training_speed
 from rackfit.catalog.context import Context, read_context
 from rackfit.errors import RackfitError
+from rackfit.tabular.csv_file import Dialect, write_rows
 
 CSV_COLUMNS = (
     "case_id", "quantity", "value", "estimate", "low", "high", "relative_error", "status", "reason",
@@ -180,9 +180,8 @@ class Report:
         draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             with draft.open("w", encoding="utf-8", newline="") as handle:
-                writer = csv.DictWriter(handle, CSV_COLUMNS)
-                writer.writeheader()
-                writer.writerows(self.rows())
+                rows = ([row[name] for name in CSV_COLUMNS] for row in self.rows())
+                write_rows(handle, CSV_COLUMNS, rows, Dialect())
             draft.replace(path)
         except OSError as error:
             draft.unlink(missing_ok=True)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rackfit.cli.options import catalog_option, catalog_path, json_option, opened
 from rackfit.cli.showing import show_json, show_table
 from rackfit.errors import CatalogError, UsageError
+
+if TYPE_CHECKING:
+    from rackfit.tabular.csv_file import Dialect
+    from rackfit.tabular.formats import Format
+    from rackfit.tabular.table import Table
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 PARAMETER = click.option(
@@ -60,44 +66,108 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-@click.command(short_help="A table, view, query or SELECT as CSV")
+_FILE_OPTIONS = (
+    click.option("--output", "-o", type=FILE, help="File to write: .csv .xlsx .parquet .json .jsonl"),
+    click.option(
+        "--format", "named_format", help="csv, xlsx, parquet, json or jsonl  [default: the file's ending, else csv]"
+    ),
+    click.option("--delimiter", help="One of , ; | or a tab  [default: , or ; with --decimal-comma]"),
+    click.option("--excel", is_flag=True, help="Byte order mark, so that Excel reads UTF-8"),
+    click.option("--decimal-comma", is_flag=True, help="Numbers as 1,5: for spreadsheets in many European settings"),
+    click.option(
+        "--locale",
+        type=click.Choice(["point", "comma"]),
+        help="comma: a CSV that a spreadsheet with decimal comma opens in columns (; and 1,5 and the mark)",
+    ),
+    click.option("--no-package", is_flag=True, help="No datapackage.json beside the file"),
+)
+
+
+def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say into which file and how."""
+    for option in reversed(_FILE_OPTIONS):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where and how something is written."""
+
+    output: Path | None
+    chosen: Format
+    dialect: Dialect | None
+    package: bool
+
+    @classmethod
+    def read(cls, asked: Mapping[str, Any]) -> Wanted:
+        """Return what the options say.
+
+        Raises:
+            UsageError: options that contradict one another, or an unknown format.
+        """
+        from rackfit.tabular.formats import format_of
+
+        chosen = format_of(asked["output"], asked["named_format"])
+        return cls(asked["output"], chosen, _dialect(asked), not asked["no_package"])
+
+    def write(self, connection: sqlite3.Connection, table: Table, facts: Mapping[str, Any]) -> None:
+        """Write a table, to standard output where no file is named, and say on stderr what was written."""
+        from rackfit.export.run import catalog_release, export_table
+        from rackfit.tabular.formats import writer_of
+
+        if self.output is None:
+            rows = writer_of(self.chosen, self.dialect)(table, sys.stdout.buffer)
+        else:
+            rows = export_table(
+                connection, table, self.output, facts, self.dialect, self.package, self.chosen
+            ).rows  # fmt: skip
+        place, version = self.output or "standard output", catalog_release(connection)[0]
+        noun = "row" if rows == 1 else "rows"
+        click.echo(f"{rows:,} {noun} of {table.name}, catalog {version}, to {place}", err=True, color=False)
+
+
+def _dialect(asked: Mapping[str, Any]) -> Dialect | None:
+    """Return how a CSV is written; None where no option says anything about it."""
+    from rackfit.tabular.csv_file import COMMA_LOCALE, Dialect
+
+    own = (asked["delimiter"], asked["excel"], asked["decimal_comma"])
+    if asked["locale"] is not None:
+        if any(own):
+            raise UsageError("--locale sets delimiter, mark and decimal sign together: leave the other options out")
+        return COMMA_LOCALE if asked["locale"] == "comma" else None
+    if not any(own):
+        return None
+    delimiter = {None: ";" if asked["decimal_comma"] else ",", "\\t": "\t", "tab": "\t"}.get(asked["delimiter"])
+    return Dialect(delimiter or asked["delimiter"], asked["excel"], asked["decimal_comma"])
+
+
+@click.command(short_help="A table, view, query or SELECT as CSV, workbook, Parquet or JSON")
 @click.argument("what")
-@click.option("--output", "-o", type=FILE, help="File to write; without it, CSV goes to standard output")
+@file_options
 @click.option("--where", help="Condition in SQL, such as \"verdict = 'fits'\"")
 @PARAMETER
-@click.option("--delimiter", help="One of , ; | or a tab  [default: , or ; with --decimal-comma]")
-@click.option("--excel", is_flag=True, help="Byte order mark, so that Excel reads UTF-8")
-@click.option("--decimal-comma", is_flag=True, help="Numbers as 1,5: for spreadsheets in many European settings")
-@click.option("--no-package", is_flag=True, help="No datapackage.json beside the file")
 @catalog_option
-def export(what: str, output: Path | None, where: str | None, catalog: Path | None, **asked: Any) -> None:
-    """Write WHAT as CSV (RFC 4180), with a datapackage.json that says what it is.
+def export(what: str, where: str | None, catalog: Path | None, **asked: Any) -> None:
+    """Write WHAT to a file, with a datapackage.json that says what it is; without a file, CSV to standard output.
 
-    WHAT is a table, a view, a named query or a SELECT. The side-car states columns with unit, rows, catalog version,
-    checksum, licence and sources.
+    WHAT is a table, a view, a named query or a SELECT. The file's ending chooses CSV (RFC 4180), an Excel workbook,
+    Parquet or JSON. The side-car states columns with unit, rows, catalog version, checksum, licence and sources; a
+    workbook has them in its sheets. A purchase list is `rackfit export quote`.
 
     \b
-    rackfit export accelerators -o accelerators.csv
-    rackfit export fits_with_cost --where "model_id = 'qwen/qwen3-32b' and verdict = 'fits'" -o fits.csv
-    rackfit export "select name, memory_gb from accelerators" --excel -o list.csv
+    rackfit export accelerators -o accelerators.xlsx
+    rackfit export fits_with_cost --where "model_id = 'qwen/qwen3-32b' and verdict = 'fits'" -o fits.parquet
+    rackfit export "select name, memory_gb from accelerators" --locale comma -o list.csv
     """
-    from rackfit.export.csv_file import Dialect
-    from rackfit.export.run import catalog_release, write_stream
-    from rackfit.export.run import export as write
+    from rackfit.export.run import table_of
     from rackfit.export.selection import select
 
-    delimiter = {None: ";" if asked["decimal_comma"] else ",", "\\t": "\t", "tab": "\t"}.get(asked["delimiter"])
-    dialect = Dialect(delimiter or asked["delimiter"], asked["excel"], asked["decimal_comma"])
+    wanted = Wanted.read(asked)
     with _with_functions(catalog) as connection:
         selection = select(connection, what, where, _named_queries(), _values(asked["params"]))
-        if output is None:
-            _, rows, _ = write_stream(connection, selection, sys.stdout.buffer, dialect)
-            version = catalog_release(connection)[0]
-        else:
-            report = write(connection, selection, output, dialect, package=not asked["no_package"])
-            rows, version = report.rows, report.catalog_version
-    place = output or "standard output"
-    click.echo(f"{rows:,} rows of {selection.name}, catalog {version}, to {place}", err=True, color=False)
+        table = table_of(connection, selection, typed=wanted.chosen.name == "parquet")
+        wanted.write(connection, table, {"query": selection.sql, "parameters": dict(selection.values)})
 
 
 def _named_queries() -> Mapping[str, str]:
@@ -121,7 +191,6 @@ def sql(query: str, params: tuple[tuple[str, str], ...], as_csv: bool, as_json: 
     """
     if as_csv and as_json:
         raise click.UsageError("--csv or --json, not both", click.get_current_context())
-    from rackfit.export.csv_file import Dialect
     from rackfit.export.run import write_stream
     from rackfit.export.selection import is_sql, select
 
@@ -131,7 +200,7 @@ def sql(query: str, params: tuple[tuple[str, str], ...], as_csv: bool, as_json: 
     with _with_functions(catalog) as connection:
         selection = select(connection, query, values=_values(params))
         if as_csv:
-            write_stream(connection, selection, sys.stdout.buffer, Dialect())
+            write_stream(connection, selection, sys.stdout.buffer)
             return
         cursor = connection.execute(selection.sql, dict(selection.values))
         names = [column[0] for column in cursor.description]

@@ -3,70 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from rackfit.records.fieldguide import guide
+from rackfit.tabular.table import Column, Kind, distinct, header
 
-SUFFIXES = {
-    "byte": "bytes",
-    "bytes": "bytes",
-    "B": "bytes",
-    "GB as labelled": "gb",
-    "GB": "gb",
-    "GB/s": "gb_s",
-    "MHz": "mhz",
-    "W": "w",
-    "bit": "bits",
-    "bits": "bits",
-    "tokens/s": "tokens_s",
-    "%": "percent",
-    "USD": "usd",
-    "tokens": "tokens",
-    "TFLOPS": "tflops",
-    "Gbit/s": "gbps",
-    "B/param": "bytes_per_param",
-    "kg": "kg",
-    "mm": "mm",
-}
-"""Unit in the field guide -> ending of a column's name that says it."""
+TYPES: dict[str, Kind] = {"INTEGER": "integer", "REAL": "number", "TEXT": "string", "BLOB": "string"}
+"""SQLite's declared type -> type of a column."""
 
-TYPES = {"INTEGER": "integer", "REAL": "number", "TEXT": "string", "BLOB": "string"}
-"""SQLite's declared type -> Table Schema type."""
+FOUND: tuple[tuple[frozenset[str], Kind], ...] = (
+    (frozenset({"integer"}), "integer"),
+    (frozenset({"integer", "real"}), "number"),
+)
+"""Types of the values of a column that nothing is declared of -> type of the column; any other mix is text."""
 
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its name in SQL, its header, and what the field guide says of it."""
-
-    name: str
-    header: str
-    description: str | None
-    unit: str | None
-    kind: str
-
-    def as_field(self) -> dict[str, str]:
-        """Return the column as a field of a Table Schema."""
-        field = {"name": self.header, "type": self.kind}
-        if self.description:
-            field["description"] = self.description
-        if self.unit:
-            field["unit"] = self.unit
-        if self.header != self.name:
-            field["column"] = self.name
-        return field
-
-
-def header(name: str, unit: str | None) -> str:
-    """Return a column's name with its unit, unless the name says it already.
-
-    >>> header("memory_bandwidth_gb_s", "GB/s"), header("max_context", "tokens")
-    ('memory_bandwidth_gb_s', 'max_context_tokens')
-    """
-    suffix = SUFFIXES.get(unit or "")
-    if suffix is None or set(suffix.split("_")) & set(name.split("_")):
-        return name
-    return f"{name}_{suffix}"
+DATES = frozenset({"valid_from", "valid_until", "price_date", "date", "accessed", "published", "released"})
 
 
 def describe_columns(connection: sqlite3.Connection, names: Iterable[str], table: str | None = None) -> list[Column]:
@@ -77,23 +30,35 @@ def describe_columns(connection: sqlite3.Connection, names: Iterable[str], table
     for name in names:
         entry = entries.get(f"{table}.{name}") or entries.get(name)
         unit = entry.unit if entry else None
-        kind = TYPES.get(declared.get(name, ""), "any")
         description = entry.description if entry else None
-        columns.append(Column(name, header(name, unit), description, unit, kind))
-    return _unique(columns)
+        columns.append(Column(name, header(name, unit), description, unit, _kind(name, declared.get(name, ""))))
+    return distinct(columns)
+
+
+def _kind(name: str, declared: str) -> Kind:
+    if (name in DATES or name.endswith("_date")) and declared in ("TEXT", ""):
+        return "date"
+    return TYPES.get(declared, "any")
+
+
+def settle_kinds(
+    connection: sqlite3.Connection, columns: Sequence[Column], sql: str, values: Mapping[str, Any]
+) -> list[Column]:
+    """Return columns of which each has a type: what nothing is declared of has the type of its values."""
+    unsettled = [place for place, column in enumerate(columns) if column.kind == "any"]
+    if not unsettled:
+        return list(columns)
+    kinds = ", ".join(f"group_concat(distinct typeof(c{place}))" for place in unsettled)
+    names = ", ".join(f"c{place}" for place in range(len(columns)))
+    row = connection.execute(f"with rows_of({names}) as ({sql}) select {kinds} from rows_of", dict(values)).fetchone()
+    settled = list(columns)
+    for place, found in zip(unsettled, row, strict=True):
+        types = frozenset((found or "").split(",")) - {"null", ""}
+        kind: Kind = next((kind for among, kind in FOUND if types and types <= among), "string")
+        settled[place] = replace(columns[place], kind=kind)
+    return settled
 
 
 def _declared_types(connection: sqlite3.Connection, table: str) -> dict[str, str]:
     rows = connection.execute("select name, type from pragma_table_info(?)", (table,))
     return {name: kind.upper() for name, kind in rows}
-
-
-def _unique(columns: list[Column]) -> list[Column]:
-    """Keep bare names where two headers would be the same."""
-    headers = [column.header for column in columns]
-    return [
-        Column(column.name, column.name, column.description, column.unit, column.kind)
-        if headers.count(column.header) > 1
-        else column
-        for column in columns
-    ]

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rackfit.errors import UsageError
-from rackfit.export.columns import Column
-from rackfit.export.csv_file import Dialect
+from rackfit.tabular.csv_file import Dialect
+from rackfit.tabular.formats import Format
+from rackfit.tabular.table import Column, Table
 
 FILE_NAME = "datapackage.json"
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
@@ -24,34 +25,38 @@ LICENCE = {
 }
 IMPORT_AS_TEXT = (
     "Import identifiers, versions and lists of numbers as text: spreadsheets turn 1-2 into a date and cut long "
-    "numbers to 15 digits. Text that starts like a formula carries a leading apostrophe."
+    "numbers to 15 digits. Text that starts like a formula carries a leading apostrophe in CSV."
 )
 
 
-def resource(
-    path: Path, name: str, columns: list[Column], dialect: Dialect, facts: dict[str, Any], sources: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Describe one file; `facts` are catalog_version, catalog_hash, rows, bytes, hash and query."""
-    return {
-        "name": name,
+def resource(path: Path, table: Table, chosen: Format, dialect: Dialect, facts: dict[str, Any]) -> dict[str, Any]:
+    """Describe one file; `facts` are catalog_version, catalog_hash, rows, bytes, hash and what was asked."""
+    described: dict[str, Any] = {
+        "name": table.name,
         "path": path.name,
         "type": "table",
-        "format": "csv",
-        "mediatype": "text/csv",
-        "encoding": "utf-8",
-        "dialect": {
+        "format": chosen.name,
+        "mediatype": chosen.mediatype,
+    }
+    if chosen.name == "csv":
+        described["encoding"] = "utf-8"
+        described["dialect"] = {
             "delimiter": dialect.delimiter,
             "lineTerminator": "\r\n",
             "doubleQuote": True,
             "header": True,
             **({"byteOrderMark": True} if dialect.excel else {}),
-        },
+        }
+    if chosen.name == "xlsx":
+        described["dialect"] = {"sheetName": "data", "headerRows": [1]}
+    return {
+        **described,
         **facts,
         "schema": {
-            "fields": [_field(column, dialect) for column in columns],
+            "fields": [_field(column, dialect) for column in table.columns],
             "missingValues": [""],
         },
-        "sources": sources,
+        "sources": [dict(source) for source in table.sources],
     }
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
-from rackfit.export.columns import Column, describe_columns
-from rackfit.export.csv_file import Dialect, write_rows
-from rackfit.export.package import check_folder, resource, write_package
+from rackfit.export.columns import describe_columns, settle_kinds
+from rackfit.export.package import IMPORT_AS_TEXT, LICENCE, check_folder, resource, write_package
 from rackfit.export.selection import Selection
+from rackfit.export.sources import sources_of
+from rackfit.tabular.csv_file import Dialect, write_csv
+from rackfit.tabular.formats import FORMATS, Format, writer_of
+from rackfit.tabular.table import Table
 
 BATCH = 1000
 """Rows fetched at a time."""
@@ -24,28 +26,10 @@ BATCH = 1000
 class ExportReport:
     """What was written."""
 
-    path: Path | None
+    path: Path
     package: Path | None
     rows: int
     catalog_version: str
-
-
-class _Hashing(io.RawIOBase):
-    """A binary file that counts and hashes what passes through."""
-
-    def __init__(self, target: BinaryIO | IO[bytes]) -> None:
-        self.target, self.digest, self.size = target, hashlib.sha256(), 0
-
-    def writable(self) -> bool:
-        """Say that this can be written to."""
-        return True
-
-    def write(self, data: Any) -> int:
-        """Write, count and hash."""
-        self.target.write(data)
-        self.digest.update(data)
-        self.size += len(data)
-        return len(data)
 
 
 def catalog_release(connection: sqlite3.Connection) -> tuple[str, str | None]:
@@ -54,23 +38,44 @@ def catalog_release(connection: sqlite3.Connection) -> tuple[str, str | None]:
     return (row[0], row[1]) if row else ("unknown", None)
 
 
+def catalog_notes(connection: sqlite3.Connection) -> list[tuple[str, Any]]:
+    """Return what every file says of the catalog that it comes from, and of itself."""
+    version, digest = catalog_release(connection)
+    return [
+        ("catalog version", version),
+        ("catalog hash", digest),
+        ("licence", f"{LICENCE['title']} ({LICENCE['path']}); sources keep theirs"),
+        ("empty cell", "unknown or not applicable; never zero"),
+        ("text", IMPORT_AS_TEXT),
+    ]
+
+
 def _fetch(cursor: sqlite3.Cursor) -> Iterator[Sequence[Any]]:
     while batch := cursor.fetchmany(BATCH):
         yield from batch
 
 
-def write_stream(
-    connection: sqlite3.Connection, selection: Selection, stream: BinaryIO | IO[bytes], dialect: Dialect
-) -> tuple[list[Column], int, _Hashing]:
-    """Write a selection as CSV to a binary stream; return its columns, the rows written, and size and hash."""
-    cursor = connection.execute(selection.sql, dict(selection.values))
+def table_of(connection: sqlite3.Connection, selection: Selection, typed: bool = False) -> Table:
+    """Return a selection as a table whose rows are read as they are asked for.
+
+    Args:
+        connection: an open catalog.
+        selection: what is taken.
+        typed: give each column the type of its values where none is declared; the query runs twice then.
+    """
+    values = dict(selection.values)
+    cursor = connection.execute(selection.sql, values)
     columns = describe_columns(connection, [item[0] for item in cursor.description], selection.table)
-    counted = _Hashing(stream)
-    text = io.TextIOWrapper(io.BufferedWriter(counted, 1 << 16), encoding="utf-8", newline="")
-    rows = write_rows(text, [column.header for column in columns], _fetch(cursor), dialect)
-    text.flush()
-    text.detach().detach()
-    return columns, rows, counted
+    if typed:
+        columns = settle_kinds(connection, columns, selection.sql, values)
+    asked = [("taken", selection.name), ("query", selection.sql), *((f"parameter {n}", v) for n, v in values.items())]
+    notes = [*asked, *catalog_notes(connection)]
+    return Table(selection.name, columns, _fetch(cursor), notes, sources_of(connection, selection))
+
+
+def write_stream(connection: sqlite3.Connection, selection: Selection, stream: IO[bytes]) -> int:
+    """Write a selection to a binary stream as CSV and return its rows."""
+    return write_csv(table_of(connection, selection), stream)
 
 
 def export(
@@ -79,62 +84,50 @@ def export(
     target: Path,
     dialect: Dialect | None = None,
     package: bool = True,
+    chosen: Format = FORMATS["csv"],
 ) -> ExportReport:
-    """Write a selection to a CSV file and, beside it, what it is; a file of that name is replaced whole or not at all.
+    """Write a selection to a file and, beside it, what it is; a file of that name is replaced whole or not at all.
 
     Raises:
-        UsageError: the folder's datapackage.json belongs to somebody else.
+        UsageError: the folder's datapackage.json belongs to somebody else, or the format cannot hold the rows.
+        MissingExtraError: the format needs a library that is not installed.
         sqlite3.Error: the SQL does not run.
         OSError: the folder cannot be written.
     """
-    chosen = dialect or Dialect()
+    table = table_of(connection, selection, typed=chosen.name == "parquet")
+    facts = {"query": selection.sql, "parameters": dict(selection.values)}
+    return export_table(connection, table, target, facts, dialect, package, chosen)
+
+
+def export_table(
+    connection: sqlite3.Connection,
+    table: Table,
+    target: Path,
+    facts: Mapping[str, Any],
+    dialect: Dialect | None = None,
+    package: bool = True,
+    chosen: Format = FORMATS["csv"],
+) -> ExportReport:
+    """Write a table to a file as `export` does; `facts` say in the side-car what was asked."""
     if package:
         check_folder(target.parent)
     version, digest = catalog_release(connection)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")
     try:
-        with temporary.open("wb") as stream:
-            columns, rows, counted = write_stream(connection, selection, stream, chosen)
+        with temporary.open("w+b") as stream:
+            rows = writer_of(chosen, dialect)(table, stream)
             stream.flush()
             os.fsync(stream.fileno())
+            stream.seek(0)
+            checksum, size = hashlib.file_digest(stream, "sha256").hexdigest(), temporary.stat().st_size
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     if not package:
         return ExportReport(target, None, rows, version)
-    facts = {
-        "catalog_version": version,
-        "catalog_hash": digest,
-        "rows": rows,
-        "bytes": counted.size,
-        "hash": f"sha256:{counted.digest.hexdigest()}",
-        "query": selection.sql,
-        "parameters": dict(selection.values),
-    }
-    described = resource(target, selection.name, columns, chosen, facts, _sources(connection, selection))
+    described = resource(
+        target, replace(table, rows=()), chosen, dialect or Dialect(),
+        {"catalog_version": version, "catalog_hash": digest, "rows": rows, "bytes": size,
+         "hash": f"sha256:{checksum}", **facts},
+    )  # fmt: skip
     return ExportReport(target, write_package(target.parent, described), rows, version)
-
-
-def _sources(connection: sqlite3.Connection, selection: Selection) -> list[dict[str, Any]]:
-    """Return the sources behind a table's facts; behind a query or view, those of every table in its SQL."""
-    named = connection.execute("select distinct table_name from provenance").fetchall()
-    text = (
-        selection.sql if selection.table is None else selection.table + " " + _definition(connection, selection.table)
-    )
-    tables = [name for (name,) in named if name in text]
-    marks = ", ".join("?" * len(tables))
-    sql = f"""
-        select title, url as path, licence, share_alike from sources
-        where source_id in (select source_id from provenance where table_name in ({marks}))
-        order by source_id
-    """
-    rows = [
-        dict(zip(("title", "path", "licence", "share_alike"), row, strict=True))
-        for row in connection.execute(sql, tables)
-    ]
-    return [{name: value for name, value in row.items() if value not in (None, 0)} for row in rows]
-
-
-def _definition(connection: sqlite3.Connection, name: str) -> str:
-    row = connection.execute("select sql from sqlite_master where name = ? and type = 'view'", (name,)).fetchone()
-    return row[0] if row else ""

@@ -47,6 +47,16 @@ class CsvKind:
         automatic = {"file", "origin"}
         return {name for name, info in self.model.model_fields.items() if info.is_required()} - automatic
 
+    def numeric_columns(self) -> set[str]:
+        """Return the columns that hold numbers."""
+        properties = self.model.model_json_schema()["properties"]
+        return {name for name, entry in properties.items() if _is_number(entry)}
+
+
+def _is_number(entry: dict[str, Any]) -> bool:
+    """Return whether an entry of a JSON schema is a number, alone or beside other types."""
+    return any(one.get("type") in ("integer", "number") for one in (entry, *entry.get("anyOf", ())))
+
 
 RECORD_KINDS: tuple[RecordKind, ...] = (
     RecordKind("accelerators", "accelerators", Accelerator),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,10 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rackfit.errors import BadRecordsError, Problem
+from rackfit.errors import BadRecordsError, Problem, UsageError
 from rackfit.records.base import explain
 from rackfit.records.kinds import CSV_KINDS, RECORD_KINDS
 from rackfit.records.sources import Source
+from rackfit.tabular.reading import parse_csv, read_text
 
 Progress = Callable[[str, int], None]
 
@@ -104,21 +104,28 @@ def _read_csv(folder: Path, library: Library, problems: list[Problem], origin: s
         rows = library.rows.setdefault(kind.name, [])
         for path in sorted((folder / kind.folder).glob("*.csv")):
             shown = path.relative_to(folder).as_posix()
-            with path.open(encoding="utf-8-sig", newline="") as handle:
-                reader = csv.DictReader(handle)
-                missing = sorted(kind.required_columns() - set(reader.fieldnames or []))
-                if missing:
-                    problems.append(Problem(shown, "", None, f"columns {', '.join(missing)}"))
+            try:
+                found = parse_csv(read_text(path), shown)
+                lines = found.records(kind.numeric_columns())
+            except UsageError as error:
+                problems.append(Problem(shown, "", None, str(error).removeprefix(f"{shown}:").strip()))
+                continue
+            missing = sorted(kind.required_columns() - set(found.header))
+            if missing:
+                problems.append(Problem(shown, "", None, f"columns {', '.join(missing)}"))
+                continue
+            ragged = found.ragged
+            for number in ragged:
+                problems.append(Problem(f"{shown}:{number}", "", None, f"{len(found.header)} cells in the row"))
+            for number, raw in lines:
+                if number in ragged:
                     continue
-                for number, raw in enumerate(reader, start=2):
-                    place = f"{shown}:{number}"
-                    if None in raw or None in raw.values():
-                        problems.append(Problem(place, "", None, f"{len(reader.fieldnames or [])} cells in the row"))
-                        continue
-                    filled = {name: text for name, text in raw.items() if text != ""}
-                    record = _validate(kind.model, {**filled, "file": path.stem, "origin": origin}, place, problems)
-                    if record is not None:
-                        rows.append(record)
+                filled = {name: text for name, text in raw.items() if text != ""}
+                record = _validate(
+                    kind.model, {**filled, "file": path.stem, "origin": origin}, f"{shown}:{number}", problems
+                )
+                if record is not None:
+                    rows.append(record)
 
 
 def read_library(folders: list[Path], check: bool = True) -> Library:

@@ -13,9 +13,10 @@ from rackfit.accuracy.summary import Row
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.pages import accuracy_rows as scored
-from rackfit.publish.pages import scatter, spreadsheet
+from rackfit.publish.pages import scatter
 from rackfit.publish.pages.accuracy_rows import Catalogued, Filters
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.tabular import csv_file
 
 GROUPED = (
     ("kind", "kind", "By kind of case"),
@@ -64,7 +65,7 @@ def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Return one line per case; text that a spreadsheet would run carries an apostrophe."""
-    return spreadsheet.as_csv(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in rows])
+    return csv_file.as_csv(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in rows])
 
 
 async def page(request: Any, datasette: Any) -> Any:

@@ -13,7 +13,7 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
 from rackfit.publish.pages.record import COLUMNS, check_name, helpers
-from rackfit.publish.pages.spreadsheet import as_csv
+from rackfit.tabular.csv_file import as_csv
 
 KINDS = ("model", "accelerator", "system")
 PLURAL = {"model": "models", "accelerator": "devices", "system": "systems"}

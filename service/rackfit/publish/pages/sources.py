@@ -12,7 +12,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.record import helpers
-from rackfit.publish.pages.spreadsheet import as_csv
+from rackfit.tabular.csv_file import as_csv
 
 CLASSES = {
     "vendor": "vendor's documents",

@@ -14,8 +14,8 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.spreadsheet import as_csv
 from rackfit.publish.sql_speed import scaling_rows
+from rackfit.tabular.csv_file import as_csv
 
 CSV_COLUMNS = (
     "strategy", "degree", "tokens", "figure", "compute_s", "communication_s", "efficiency", "link", "link_gb_s",

@@ -14,7 +14,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.spreadsheet import as_csv
+from rackfit.tabular.csv_file import as_csv
 
 DEVICES = 64
 MEMORY_GB = 80

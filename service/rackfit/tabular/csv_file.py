@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from rackfit.errors import UsageError
-from rackfit.export.guard import guard
+from rackfit.tabular.guard import guard
+from rackfit.tabular.table import Table
 
 BOM = "\ufeff"
 """Byte order mark: what makes Excel read UTF-8 as UTF-8."""
@@ -35,6 +37,10 @@ class Dialect:
             raise UsageError(f"delimiter {self.delimiter!r}: expected one of , ; | or a tab")
         if self.decimal_comma and self.delimiter == ",":
             raise UsageError("a decimal comma needs another delimiter, such as ;")
+
+
+COMMA_LOCALE = Dialect(";", excel=True, decimal_comma=True)
+"""What a spreadsheet with a decimal comma opens in columns: semicolons, decimal comma and byte order mark together."""
 
 
 def cell(value: Any, dialect: Dialect) -> str:
@@ -70,9 +76,17 @@ def write_rows(handle: TextIO, header: Sequence[str], rows: Iterable[Sequence[An
     return count
 
 
-def read_rows(text: str) -> Iterator[list[str]]:
-    """Read CSV that was written here or saved by a spreadsheet: the mark goes, the header tells the delimiter."""
-    body = text.removeprefix(BOM)
-    first = body.splitlines()[0] if body else ""
-    delimiter = max(DELIMITERS, key=first.count)
-    return csv.reader(body.splitlines(keepends=True), delimiter=delimiter)
+def write_csv(table: Table, stream: IO[bytes], dialect: Dialect | None = None) -> int:
+    """Write a table to a binary stream, which stays open, and return the number of rows."""
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=False)
+    try:
+        return write_rows(text, table.headers, table.rows, dialect or Dialect())
+    finally:
+        text.detach()
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]], dialect: Dialect | None = None) -> str:
+    """Return a header and one line per row as the text of a file."""
+    out = io.StringIO(newline="")
+    write_rows(out, columns, rows, dialect or Dialect())
+    return out.getvalue()

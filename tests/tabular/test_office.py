@@ -1,0 +1,73 @@
+"""A spreadsheet program opens the files: LibreOffice, where it is installed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from rackfit.export.run import export
+from rackfit.export.selection import select
+from rackfit.tabular.csv_file import COMMA_LOCALE
+from rackfit.tabular.formats import FORMATS
+
+OFFICE = shutil.which("soffice") or shutil.which("libreoffice")
+
+pytestmark = [
+    pytest.mark.office,
+    pytest.mark.skipif(OFFICE is None, reason="LibreOffice (soffice) is not installed: not run"),
+]
+
+AS_STORED = "csv:Text - txt - csv (StarCalc):44,34,76,1,1,0,false,false,false"
+"""Comma, double quote, UTF-8, from the first line; cells as they are stored and not as they are shown."""
+GERMAN = "CSV:59,34,76,1,,1031"
+"""Semicolon, double quote, UTF-8, from the first line, numbers as in German."""
+TAKEN = "select * from accelerators order by accelerator_id"
+
+
+def convert(path: Path, to: str, *more: str) -> Path:
+    """Open a file in LibreOffice, save it in another format, and return that file."""
+    profile = (path.parent / "profile").as_uri()
+    folder = path.parent / "converted"
+    command = [str(OFFICE), f"-env:UserInstallation={profile}", "--headless", "--norestore", *more]
+    done = subprocess.run(
+        [*command, "--convert-to", to, "--outdir", str(folder), str(path)],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    found = folder / path.with_suffix("." + to.split(":")[0]).name
+    assert found.exists(), done.stderr or done.stdout
+    return found
+
+
+def test_the_workbook_has_the_figures_of_the_csv(connection: sqlite3.Connection, tmp_path: Path) -> None:
+    """Every cell of the workbook, as LibreOffice reads it, is that of our CSV."""
+    export(connection, select(connection, TAKEN), tmp_path / "a.csv")
+    export(connection, select(connection, TAKEN), tmp_path / "book.xlsx", chosen=FORMATS["xlsx"])
+    ours = list(csv.reader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8"), newline="")))
+    text = convert(tmp_path / "book.xlsx", AS_STORED).read_text(encoding="utf-8-sig")
+    theirs = list(csv.reader(io.StringIO(text, newline="")))
+    assert theirs[0] == ours[0] and len(theirs) == len(ours) > 200
+    for mine, other in zip(ours[1:], theirs[1:], strict=True):
+        for name, one, two in zip(ours[0], mine, other, strict=True):
+            assert two == one or float(two) == float(one), (mine[0], name, one, two)
+
+
+def test_a_decimal_comma_file_opens_in_columns(connection: sqlite3.Connection, tmp_path: Path) -> None:
+    """Trial R111: with German settings the file has our columns, and its fractions are numbers."""
+    sql = (
+        "select accelerator_id, memory_bandwidth_gb_s, tdp_w from accelerators where memory_bandwidth_gb_s is not null"
+    )
+    report = export(connection, select(connection, sql), tmp_path / "komma.csv", COMMA_LOCALE)
+    sheet = openpyxl.load_workbook(convert(tmp_path / "komma.csv", "xlsx", f"--infilter={GERMAN}")).active
+    expected = connection.execute(sql).fetchall()
+    assert sheet.max_row == report.rows + 1 and sheet.max_column == 3
+    assert sheet["A1"].value == "accelerator_id"
+    for row, (key, bandwidth, _) in zip(sheet.iter_rows(min_row=2), expected, strict=True):
+        assert row[0].value == key and row[1].data_type == "n"
+        assert row[1].value == pytest.approx(bandwidth, rel=1e-12)
