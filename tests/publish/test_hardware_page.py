@@ -136,3 +136,28 @@ def test_levels_without_a_second_are_no_picture():
     """A device of which only main memory is known has a table and no drawing."""
     rows = hierarchy.levels([{"level": "hbm", "capacity_bytes": 2**34, "scope": "device"}], None)
     assert hierarchy.picture(rows) == "" and rows[0]["total_bytes"] == 2**34
+
+
+def test_values_per_money_and_watt(get):
+    """80 GB, 3350 GB/s and 989.4 dense bf16 TFLOPS at 700 W (NVIDIA, H100 datasheet), per watt and per price."""
+    record = get("/hardware/nvidia-h100-sxm5-80gb.json").json()
+    for row in record["device_values"]:
+        assert row["gb_per_watt"] == pytest.approx(80 / 700)
+        assert row["gb_s_per_watt"] == pytest.approx(3350 / 700)
+        assert row["tflops_per_watt"] == pytest.approx(989.4 / 700)
+        assert row["gb_per_price"] == pytest.approx(80 / row["price_per_device"])
+        assert row["price_valid_from"]
+        assert row["source_id"]
+    assert {row["term_class"] for row in record["device_values"]} >= {"on-demand", "spot", "purchase"}
+    assert "What money and power buy" in get("/hardware/nvidia-h100-sxm5-80gb").text
+
+
+def test_no_price_no_value(get, connection):
+    """A device without a price says so, and has no figure per money."""
+    (name,) = connection.execute(
+        "select accelerator_id from device_values where price_per_device is null and tdp_w is not null limit 1"
+    ).fetchone()
+    (row,) = get(f"/hardware/{name}.json").json()["device_values"]
+    assert row["gb_per_price"] is None
+    assert row["gb_per_watt"] is not None
+    assert "No price of it is on record" in get(f"/hardware/{name}").text

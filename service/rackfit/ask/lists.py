@@ -8,9 +8,11 @@ from typing import Any
 
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import host_of, machines_of
+from rackfit.ask.prices import price_row, priced, read_choice
 from rackfit.ask.question import FitQuestion, find_machines, find_model, read_context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError
+from rackfit.money.offers import Choice
 
 GOOD = ("fits", "tight")
 COMFORTABLE_SHARE = 0.05
@@ -20,14 +22,17 @@ COMFORTABLE_CONTEXT = 16384
 FAMILY_WIDTHS = ("int8", "int4", "q4_k_m")
 """Formats tried, in this order, where the checkpoint's own does not fit the machine."""
 
-_LOWEST_PRICE = (
-    "select price, currency, valid_from, provider, region, term, min(price_micros) from offers "
-    "where kind = 'hourly' and currency = 'USD' and flag is null and accelerator_id = ? and device_count = ?"
-)
 
-
-def where_it_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dict[str, Any]]:
+def where_it_runs(
+    connection: sqlite3.Connection, question: FitQuestion, choice: Choice | None = None
+) -> list[dict[str, Any]]:
     """Return every configuration on which the model fits as asked, smallest memory first, then fewest devices.
+
+    Args:
+        connection: an open catalog.
+        question: what is asked; its `max_price` is in the currency of the choice, and acts on the offers that it lets
+            count, so that the price that was filtered by is the price that is shown.
+        choice: which offers count; None: US dollars on demand, of today.
 
     Raises:
         UsageError and its kinds: a name or figure that cannot be read.
@@ -39,17 +44,18 @@ def where_it_runs(connection: sqlite3.Connection, question: FitQuestion) -> list
     shapes = rows_of(
         connection, "select * from configurations order by memory_bytes_summed, device_count, configuration_id"
     )
+    prices = priced(connection, choice or read_choice(connection)).by_configuration
     found: list[dict[str, Any]] = []
     for shape in shapes:
         if len(found) >= question.limit:
             break
-        priced = _price(connection, shape)
-        if question.max_price is not None and (priced["price_per_hour"] or float("inf")) > question.max_price:
+        price = prices[shape["configuration_id"]]
+        if question.max_price is not None and (price is None or price.price > question.max_price):
             continue
         machine = find_machines(connection, shape["configuration_id"])[0]
         answer = answer_for(connection, question, context, subject, machine)
         if answer["verdict"] in GOOD:
-            found.append(_short(answer, shape["configuration_id"], shape, priced))
+            found.append(_short(answer, shape["configuration_id"], shape, price_row(price)))
     return found
 
 
@@ -119,13 +125,7 @@ def _rank(answer: dict[str, Any], row: dict[str, Any]) -> tuple[Any, ...]:
     return (bool(answer.get("offloaded")), not comfortable, -half_year, -row["params_total"], row["model_id"])
 
 
-def _price(connection: sqlite3.Connection, shape: dict[str, Any]) -> dict[str, Any]:
-    row = connection.execute(_LOWEST_PRICE, (shape["accelerator_id"], shape["device_count"])).fetchone()
-    names = ("price_per_hour", "currency", "price_date", "price_provider", "price_region", "price_term")
-    return dict(zip(names, tuple(row)[:6], strict=True))
-
-
-def _short(answer: dict[str, Any], key: str, shape: dict[str, Any] | None, priced: dict[str, Any]) -> dict[str, Any]:
+def _short(answer: dict[str, Any], key: str, shape: dict[str, Any] | None, price: dict[str, Any]) -> dict[str, Any]:
     """Return an answer as one flat row of a list."""
     per_device = answer["per_device"]
     row = {
@@ -149,4 +149,4 @@ def _short(answer: dict[str, Any], key: str, shape: dict[str, Any] | None, price
         return row
     facts = {name: shape[name] for name in ("label", "accelerator_id", "device_count", "node_count")}
     return {**row, **facts, "memory_bytes_summed": shape["memory_bytes_summed"],
-            "tdp_w_accelerators": shape["tdp_w_accelerators"], **priced}  # fmt: skip
+            "tdp_w_accelerators": shape["tdp_w_accelerators"], **price}  # fmt: skip

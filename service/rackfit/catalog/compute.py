@@ -29,11 +29,17 @@ def _best(connection: sqlite3.Connection, progress: Progress) -> None:
     best.compute(connection, progress)
 
 
+def _prices(connection: sqlite3.Connection, progress: Progress) -> None:
+    from rackfit.catalog.steps import prices
+
+    prices.compute(connection, progress)
+
+
 def _training(connection: sqlite3.Connection, progress: Progress) -> None:
     from rackfit.catalog.steps import training
 
     training.compute(connection, progress)
 
 
-COMPUTE: tuple[Step, ...] = (_configurations, _inference, _best, _training)
+COMPUTE: tuple[Step, ...] = (_configurations, _prices, _inference, _best, _training)
 """Each step reads fact tables, writes its computed tables, and reports its progress."""

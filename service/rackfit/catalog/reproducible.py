@@ -10,6 +10,9 @@ from typing import Any
 CHUNK = 2000
 """Rows taken at a time. It bounds memory and does not change the hash."""
 
+ORIGIN = "origin"
+"""Column that tells rows of a release from local ones, which are no part of what the release says."""
+
 SELF_DESCRIBING = frozenset({"releases"})
 """Tables left out of the hash because the hash stands in them."""
 
@@ -33,13 +36,18 @@ def _primary_key(connection: sqlite3.Connection, table: str) -> str:
 def _hash_table(connection: sqlite3.Connection, table: str, digest: Any) -> None:
     cursor = connection.cursor()
     cursor.row_factory = None
-    cursor.execute(f'select * from "{table}" order by {_primary_key(connection, table)}')
+    columns = {row[1] for row in connection.execute(f'pragma table_info("{table}")')}
+    released = f"where {ORIGIN} <> 'local'" if ORIGIN in columns else ""
+    cursor.execute(f'select * from "{table}" {released} order by {_primary_key(connection, table)}')
     while rows := cursor.fetchmany(CHUNK):
         digest.update(("\n".join(map(repr, rows)) + "\n").encode())
 
 
 def logical_hash(connection: sqlite3.Connection) -> str:
-    """Return the sha256 over the schema and every row in key order: equal for equal content, whatever the SQLite."""
+    """Return the sha256 over the schema and every row of the release in key order.
+
+    Equal for equal content, whatever the SQLite; local rows beside it do not change it.
+    """
     digest = hashlib.sha256(repr(schema(connection)).encode())
     tables = connection.execute("select name from sqlite_master where type = 'table' order by name").fetchall()
     for (table,) in (tuple(row) for row in tables):

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rackfit.cli.options import Amount, Figure, Split, Tokens, catalog_option, json_option, limit_option, opened
+from rackfit.cli.options import (
+    Amount,
+    Figure,
+    Split,
+    Tokens,
+    catalog_option,
+    json_option,
+    limit_option,
+    opened,
+    price_options,
+    split_prices,
+)  # fmt: skip
 from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
 
 ONE_OR_MORE = click.IntRange(min=1)
@@ -43,7 +55,7 @@ _QUESTION = (
     click.option("--images", type=ONE_OR_MORE, help="Images per request"),
     click.option("--usable", "usable_gib", type=AMOUNT, metavar="GIB", help="Usable memory per device, GiB"),
     click.option("--reserve", "reserve_gib", type=AMOUNT, metavar="GIB", help="Kept free per device, GiB"),
-    click.option("--max-price", type=AMOUNT, help="Most US dollars per hour"),
+    click.option("--max-price", type=AMOUNT, help="Most per hour, by the offers that --currency, --term ... let count"),
 )
 
 
@@ -57,6 +69,7 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(short_help="Does a model fit, where, and with how long a context")
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @question_options
+@price_options
 @limit_option(20)
 @json_option
 @catalog_option
@@ -80,7 +93,8 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
         raise click.UsageError("name a MODEL, or hardware with --on, or both", click.get_current_context())
     if len(models) > 1 and asked["on"] is None:
         raise click.UsageError("several models need hardware: --on", click.get_current_context())
-    question = FitQuestion(model=models[0] if models else None, limit=limit, **asked)
+    about, words = split_prices(asked)
+    question = FitQuestion(model=models[0] if models else None, limit=limit, **about)
     with opened(catalog) as connection:
         if len(models) > 1:
             from rackfit.ask.together import fit_together
@@ -95,11 +109,22 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
             answer = fit_one(connection, question)
             show_json(answer) if as_json else _show_one(answer)
             return
-        from rackfit.ask.lists import what_runs, where_it_runs
-
-        answers = (where_it_runs if models else what_runs)(connection, question)[:limit]
+        answers = (_where if models else _what)(connection, question, words)[:limit]
     query = {"model": question.model, **asked, "limit": limit}
     show_list(query, answers) if as_json else show_table(answers, _WHERE if models else _WHAT, "nothing fits")
+
+
+def _where(connection: sqlite3.Connection, question: Any, words: dict[str, Any]) -> list[dict[str, Any]]:
+    from rackfit.ask.lists import where_it_runs
+    from rackfit.ask.prices import read_choice
+
+    return where_it_runs(connection, question, read_choice(connection, **words))
+
+
+def _what(connection: sqlite3.Connection, question: Any, words: dict[str, Any]) -> list[dict[str, Any]]:
+    from rackfit.ask.lists import what_runs
+
+    return what_runs(connection, question)
 
 
 _BYTES = {
@@ -110,7 +135,15 @@ _BYTES = {
     "max_context": "max context",
     "runtime": "runtime",
 }
-_WHERE = {"hardware": "hardware", **_BYTES, "price_per_hour": "USD/hour", "price_date": "price of"}
+_WHERE = {
+    "hardware": "hardware",
+    **_BYTES,
+    "price_per_hour": "per hour",
+    "currency": "currency",
+    "price_provider": "provider",
+    "price_term": "term",
+    "price_date": "price of",
+}
 _WHAT = {"model": "model", **_BYTES, "limit": "largest term"}
 """Columns that people are shown, bytes per device; --json has everything."""
 

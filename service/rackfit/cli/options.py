@@ -84,6 +84,34 @@ def catalog_path(path: Path | None) -> Path:
     return path or default_catalog()
 
 
+_PRICES = (
+    click.option("--currency", help="Three letters; currencies are never mixed  [default: USD]"),
+    click.option("--term", help="on-demand, spot, reserved, other, a term such as reserved 1y, or any  [on-demand]"),
+    click.option("--tier", help="Tier of service, such as secure  [default: any open to everybody]"),
+    click.option("--provider", help="Provider of the offer  [default: any]"),
+    click.option("--region", help="Region as the provider writes it, in any case  [default: any]"),
+    click.option("--price-date", "date", metavar="DATE", help="Offers that hold on that day  [default: today]"),
+    click.option("--priced-since", "since", metavar="DATE", help="Only prices dated from that day on"),
+)
+PRICE_WORDS = ("currency", "term", "tier", "provider", "region", "date", "since")
+"""Parameters of a command with price options, as `ask.prices.read_choice` calls them."""
+
+
+def price_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say which offers count."""
+    for option in reversed(_PRICES):
+        function = option(function)
+    return function
+
+
+def split_prices(asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters of a command without those of prices, and those of prices."""
+    return (
+        {name: value for name, value in asked.items() if name not in PRICE_WORDS},
+        {name: asked[name] for name in PRICE_WORDS},
+    )
+
+
 @contextmanager
 def opened(path: Path | None) -> Iterator[sqlite3.Connection]:
     """Open the catalog for reading and close it afterwards."""

@@ -57,6 +57,11 @@ class Offer(NamedTuple):
         return self.minimum_devices is not None or basis.startswith(BY_DEVICE)
 
     @property
+    def price_per_device(self) -> float:
+        """Price of one device of the product."""
+        return self.price / self.device_count
+
+    @property
     def term_class(self) -> str | None:
         """on-demand, spot, reserved or other; None for purchases."""
         return None if self.term is None else term_class(self.term)

@@ -57,6 +57,19 @@ TABLES: dict[str, TableGuide] = {
         "Dated prices with what they are the price of. A price of zero or one that contradicts another is flagged.",
         "product", ("kind", "currency", "tier", "term"), "-valid_from",
     ),
+    "configuration_prices": TableGuide(
+        "The lowest price of each configuration by kind, currency and class of term: the newest of each product, "
+        "flagged and restricted offers left out. A configuration that is not here has no price on record.",
+        facets=("kind", "currency", "term_class", "origin"), sort="price",
+    ),
+    "device_prices": TableGuide(
+        "The lowest price of one device in any product, by kind, currency and class of term.",
+        facets=("kind", "currency", "term_class"), sort="price_per_device",
+    ),
+    "device_values": TableGuide(
+        "What money and power buy: memory, bandwidth and dense 16-bit rate per currency unit and per watt, with the "
+        "date and source of the price. Devices without a price have empty columns there.",
+    ),
     "models": TableGuide(
         "Model architectures: layers, parameters, cache per token. Named releases are in checkpoints.", "name",
         ("attention_kind", "verification", "confidence"), "name",
@@ -110,7 +123,8 @@ TABLES: dict[str, TableGuide] = {
     ),
     "system_fits": TableGuide("The fits by system: filter by system_id or model_id.", sortable=FIT_SORTS),
     "fits_with_cost": TableGuide(
-        "The fits with power and the lowest hourly price: filter by model_id or configuration_id first.",
+        "The fits with power and the lowest hourly price on demand and as spot: filter by model_id or "
+        "configuration_id first.",
         sortable=FIT_SORTS,
     ),
     "best_fits": TableGuide(

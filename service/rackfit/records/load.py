@@ -55,7 +55,7 @@ def _validate(model: type[BaseModel], data: dict[str, Any], shown: str, problems
         return None
 
 
-def _read_sources(folder: Path, library: Library, problems: list[Problem]) -> None:
+def _read_sources(folder: Path, library: Library, problems: list[Problem], origin: str) -> None:
     for path in sorted([*folder.glob("sources.toml"), *folder.glob("sources/*.toml")]):
         shown = path.relative_to(folder).as_posix()
         for key, data in (_read_toml(path, shown, problems) or {}).items():
@@ -66,6 +66,7 @@ def _read_sources(folder: Path, library: Library, problems: list[Problem]) -> No
             record = _validate(Source, {**data, "slug": key}, place, problems)
             if record is not None:
                 library.sources[key] = record
+                library.origins["sources", key] = origin
 
 
 def _slug_of(path: Path, root: Path, depth: int) -> str:
@@ -143,7 +144,7 @@ def read_library(folders: list[Path], check: bool = True) -> Library:
         if not folder.is_dir():
             problems.append(Problem(str(folder), "", None, "a data folder"))
             continue
-        _read_sources(folder, library, problems)
+        _read_sources(folder, library, problems, origin)
         _read_records(folder, library, problems, origin)
         _read_csv(folder, library, problems, origin)
     if check:

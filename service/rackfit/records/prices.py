@@ -16,7 +16,6 @@ Currency = Annotated[str, StringConstraints(pattern=r"^(USD|EUR|GBP|CNY|AUD|BRL|
 """ISO 4217 code."""
 
 Price = Annotated[Decimal, Field(ge=0, max_digits=15, decimal_places=6)]
-SPOT_TERMS = frozenset({"spot", "preemptible", "low-priority"})
 
 
 class Offer(BaseModel):
@@ -26,6 +25,7 @@ class Offer(BaseModel):
 
     kind: Literal["hourly", "purchase"]
     provider: Text | None = None
+    issuer: Text | None = None
     product: Text | None = None
     accelerator_id: Slug
     system_id: Slug | None = None

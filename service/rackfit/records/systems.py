@@ -64,6 +64,7 @@ class System(Record):
     nic_count: PositiveCount | None = None
     nic_per_direction_gb_s: Positive | None = None
     pcie_generation: PositiveCount | None = None
+    pcie_lanes: PositiveCount | None = None
     pcie_topology: Text | None = None
     nvlink_topology: Text | None = None
     peer_to_peer: PeerToPeer | None = None

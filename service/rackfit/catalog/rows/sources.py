@@ -38,7 +38,9 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
 def _sources(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
     for key in sorted(library.sources):
         row = library.sources[key].model_dump()
-        yield "sources", {"source_id": row.pop("slug"), **row, "share_alike": int(row["share_alike"])}
+        origin = library.origins.get(("sources", key), "release")
+        row |= {"share_alike": int(row["share_alike"]), "origin": origin}
+        yield "sources", {"source_id": row.pop("slug"), **row}
 
 
 def _with_provenance(library: Library) -> Iterator[tuple[str, str, Record]]:

@@ -21,6 +21,7 @@ def link_columns(system: System, accelerator: Accelerator) -> dict[str, str | in
     return {
         "nvlink_topology": topology,
         "scale_up_domain_size": domain,
+        "bridge_group": domain if "bridges" in topology else None,
         "peer_to_peer": peers,
         "topology_basis": "stated" if stated else "derived from intra_node_link",
     }

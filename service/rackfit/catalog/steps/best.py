@@ -25,12 +25,11 @@ CELLS = """
 """
 
 PRICES = """
-    select accelerator_id, device_count, offer_id, price, currency, valid_from, min(price_micros)
-    from offers
-    where kind = 'hourly' and currency = 'USD' and flag is null
-    group by accelerator_id, device_count
+    select configuration_id, offer_id, min(price) as price, currency, valid_from from configuration_prices
+    where kind = 'hourly' and currency = 'USD' and term_class = 'on-demand'
+    group by configuration_id
 """
-"""The lowest hourly price in one currency, for exactly the counts that are on offer: no price is made up by scaling."""
+"""The lowest price on demand: what anybody pays without a commitment and keeps as long as it is paid."""
 
 
 @dataclass(slots=True)
@@ -95,9 +94,9 @@ def _ranks(shapes: Shapes) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def _shapes(connection: sqlite3.Connection) -> Shapes:
-    prices = {(row["accelerator_id"], row["device_count"]): row for row in rows_of(connection, PRICES)}
+    prices = {row["configuration_id"]: row for row in rows_of(connection, PRICES)}
     found = rows_of(connection, "select * from configurations")
-    return {row["configuration_key"]: (row, prices.get((row["accelerator_id"], row["device_count"]))) for row in found}
+    return {row["configuration_key"]: (row, prices.get(row["configuration_id"])) for row in found}
 
 
 def _names(connection: sqlite3.Connection) -> tuple[dict[int, str], dict[int, str]]:

@@ -15,6 +15,8 @@ import numpy
 
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
+from rackfit.catalog.read_prices import counting
+from rackfit.catalog.steps.prices import release_date
 from rackfit.fit.training import usable_bytes
 from rackfit.fit.training_matrix import VERDICTS, Column, Floats, column, lines_of
 from rackfit.memory.anatomy import Anatomy
@@ -22,6 +24,7 @@ from rackfit.memory.training.domain import Adapter, Job, Parallel, Recipe
 from rackfit.memory.training.lora import WIDE_TARGETS
 from rackfit.memory.training.overheads import DEFAULT
 from rackfit.memory.training.recipes import ADAPTER_FP32, BITSANDBYTES, METHODS, runs_bitsandbytes, state_of
+from rackfit.money.offers import Choice, Offer
 
 Progress = Callable[[str, int, int], None]
 
@@ -31,13 +34,8 @@ RANK = 16
 LENGTH = 4096
 """Tokens per sequence, or the model's own limit where that is less."""
 
-PRICES = """
-    select accelerator_id, device_count, offer_id, price, currency, valid_from, min(price_micros)
-    from offers
-    where kind = 'hourly' and currency = 'USD' and flag is null and device_count <= 64
-    group by accelerator_id, device_count
-"""
-"""The lowest hourly price in one currency of each count on offer: no price is made up by scaling."""
+MOST_DEVICES = 64
+"""Devices of the largest job of the matrix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +136,19 @@ def _cells(
         )  # fmt: skip
 
 
-def _prices(connection: sqlite3.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Return the offers of each accelerator, cheapest first."""
-    found: dict[str, list[tuple[Any, ...]]] = {}
-    for row in connection.execute(PRICES):
-        found.setdefault(row[0], []).append(row)
+def _prices(connection: sqlite3.Connection) -> dict[str, list[Offer]]:
+    """Return the offers of each accelerator on demand, cheapest first; products of too many devices are left out."""
+    found: dict[str, list[Offer]] = {}
+    for offer in counting(connection, Choice(date=release_date(connection))):
+        if offer.device_count <= MOST_DEVICES:
+            found.setdefault(offer.accelerator_id, []).append(offer)
     for offers in found.values():
-        offers.sort(key=lambda offer: (offer[6], offer[1], offer[2]))
+        offers.sort(key=lambda offer: (offer.price, offer.device_count, offer.offer_id))
     return found
 
 
 def _best(
-    model: str, recipe: str, answers: Column, devices: Devices, prices: dict[str, list[tuple[Any, ...]]]
+    model: str, recipe: str, answers: Column, devices: Devices, prices: dict[str, list[Offer]]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the smallest way to train (by memory of all devices, then count) and the cheapest that is on offer.
 
@@ -165,8 +164,8 @@ def _best(
         size = (count * devices.memory[at], count, name, verdicts[at])
         smallest = size if smallest is None or size < smallest else smallest
         for offer in prices.get(name, []):
-            if offer[1] >= count:
-                price = (offer[6], name, offer, count, verdicts[at], devices.memory[at])
+            if offer.device_count >= count:
+                price = (offer.price, name, offer, count, verdicts[at], devices.memory[at])
                 cheapest = price if cheapest is None or price[:2] < cheapest[:2] else cheapest
                 break
     if smallest is not None:
@@ -175,6 +174,6 @@ def _best(
     if cheapest is not None:
         _, name, offer, count, verdict, memory = cheapest
         yield (
-            model, recipe, "cheapest", name, offer[1], count, VERDICTS[verdict], offer[1] * memory, offer[2], offer[3],
-            offer[4], offer[5],
+            model, recipe, "cheapest", name, offer.device_count, count, VERDICTS[verdict], offer.device_count * memory,
+            offer.offer_id, offer.price, offer.currency, offer.valid_from,
         )  # fmt: skip

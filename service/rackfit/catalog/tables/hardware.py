@@ -187,6 +187,8 @@ class SystemRow(SQLModel, table=True):
     scale_up_domain_size: int | None = Field(default=None, sa_type=Integer)
     topology_basis: str | None = Field(default=None, sa_type=Text)
     max_accelerators: int | None = Field(default=None, sa_type=Integer)
+    pcie_lanes: int | None = Field(default=None, sa_type=Integer)
+    bridge_group: int | None = Field(default=None, sa_type=Integer)
     max_power_w: float | None = Field(default=None, sa_type=REAL)
     typical_power_w: float | None = Field(default=None, sa_type=REAL)
     psu_count: int | None = Field(default=None, sa_type=Integer)

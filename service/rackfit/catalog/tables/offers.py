@@ -1,4 +1,4 @@
-"""Prices as a table. Same columns as migrations/m0003_offers.py."""
+"""Prices as tables. Same columns as migrations/m0003_offers.py and m0010_money.py."""
 
 from __future__ import annotations
 
@@ -36,5 +36,41 @@ class OfferRow(SQLModel, table=True):
     source_id: str = Field(sa_type=Text, foreign_key="sources.source_id")
     confidence: str = Field(sa_type=Text)
     note: str | None = Field(default=None, sa_type=Text)
+    issuer: str | None = Field(default=None, sa_type=Text)
+    term_class: str | None = Field(default=None, sa_type=Text)
     flag: str | None = Field(default=None, sa_type=Text)
     origin: str = Field(default="release", sa_type=Text)
+
+
+class ConfigurationPriceRow(SQLModel, table=True):
+    """The lowest price of a configuration, by kind, currency and class of term."""
+
+    __tablename__ = "configuration_prices"
+    __table_args__ = ({"sqlite_strict": True, "sqlite_with_rowid": False},)
+
+    configuration_id: str = Field(sa_type=Text, primary_key=True, foreign_key="configurations.configuration_id")
+    kind: str = Field(sa_type=Text, primary_key=True)
+    currency: str = Field(sa_type=Text, primary_key=True)
+    term_class: str = Field(sa_type=Text, primary_key=True)
+    origin: str = Field(default="release", sa_type=Text, primary_key=True)
+    offer_id: int = Field(sa_type=Integer, foreign_key="offers.offer_id")
+    units: float = Field(sa_type=REAL)
+    price: float = Field(sa_type=REAL)
+    price_per_device: float = Field(sa_type=REAL)
+    basis: str = Field(sa_type=Text)
+    valid_from: str = Field(sa_type=Text)
+
+
+class DevicePriceRow(SQLModel, table=True):
+    """The lowest price of one device in any product, by kind, currency and class of term."""
+
+    __tablename__ = "device_prices"
+    __table_args__ = ({"sqlite_strict": True, "sqlite_with_rowid": False},)
+
+    accelerator_id: str = Field(sa_type=Text, primary_key=True, foreign_key="accelerators.accelerator_id")
+    kind: str = Field(sa_type=Text, primary_key=True)
+    currency: str = Field(sa_type=Text, primary_key=True)
+    term_class: str = Field(sa_type=Text, primary_key=True)
+    origin: str = Field(default="release", sa_type=Text, primary_key=True)
+    offer_id: int = Field(sa_type=Integer, foreign_key="offers.offer_id")
+    price_per_device: float = Field(sa_type=REAL)

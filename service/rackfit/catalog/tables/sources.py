@@ -26,6 +26,7 @@ class SourceRow(SQLModel, table=True):
     licence: str | None = Field(default=None, sa_type=Text)
     use_rule: str | None = Field(default=None, sa_type=Text)
     share_alike: int = Field(default=0, sa_type=Integer)
+    origin: str = Field(default="release", sa_type=Text, sa_column_kwargs={"server_default": "release"})
 
 
 class ProvenanceRow(SQLModel, table=True):

@@ -6,17 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rackfit.catalog.read import rows_of
+from rackfit.ask.prices import read_choice
+from rackfit.catalog.read_prices import lowest_per_device
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import hardware, model, system
 from rackfit.publish.pages.matrix import MODELS
 
 RATES = ("fp32", "bf16", "fp16", "fp8", "int8", "fp4")
-
-PRICE = """
-select price_per_device, provider, term, valid_from, min(price_micros / device_count) as least from offers
-where kind = 'hourly' and currency = 'USD' and flag is null and {column} = ?
-"""
 
 
 @dataclass(frozen=True)
@@ -124,15 +120,14 @@ def _system(answers: Answers, found: list[dict[str, Any]]) -> list[Line]:
 
 
 def _prices(answers: Answers, column: str, found: list[dict[str, Any]]) -> list[Line]:
-    offers = [rows_of(answers.connection, PRICE.format(column=column), record["id"])[0] for record in found]
-    least = tuple(offer["price_per_device"] for offer in offers)
+    choice = read_choice(answers.connection)
+    offers = [lowest_per_device(answers.connection, choice, **{column: record["id"]}) for record in found]
+    least = tuple(offer.price_per_device if offer else None for offer in offers)
     terms = tuple(
-        ", ".join(str(offer[name]) for name in ("provider", "term", "valid_from") if offer[name])
-        if offer["price_per_device"] is not None
-        else None
+        ", ".join(text for text in (offer.provider, offer.term, offer.valid_from) if text) if offer else None
         for offer in offers
     )
-    return [Line("lowest price per device and hour", least, "USD", "low"), Line("that price", terms)]
+    return [Line("lowest on-demand price per device and hour", least, "USD", "low"), Line("that price", terms)]
 
 
 def verdicts(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

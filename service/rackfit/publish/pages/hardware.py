@@ -28,6 +28,12 @@ select accelerator_id, name, segment, memory_gb, memory_bandwidth_gb_s, tdp_w, f
 where status = 'released' and accelerator_id <> ? and memory_gb is not null and memory_bandwidth_gb_s is not null
 """
 
+VALUES = """
+select kind, term_class, currency, price_per_device, price_valid_from, provider, source_id, origin, tdp_w,
+    precision_name, gb_per_price, gb_s_per_price, tflops_per_price, gb_per_watt, gb_s_per_watt, tflops_per_watt
+from device_values where accelerator_id = ? order by kind, currency <> 'USD', currency, term_class, price_per_device
+"""
+
 TRAINING = """
 select recipes.recipe_id, recipes.name, fit_models.model_id, models.params_total, cells.device_count
 from training_accelerators
@@ -64,6 +70,7 @@ def read(answers: Answers, key: str) -> dict[str, Any]:
         "nearest": nearest(answers, key, known),
         "systems": rows_of(connection, SYSTEMS, key),
         "offers": offers(answers, "accelerator_id = ?", key),
+        "device_values": rows_of(connection, VALUES, key),
     }
 
 
@@ -109,12 +116,20 @@ def rates(found: dict[str, Any]) -> list[dict[str, Any]]:
     return shown
 
 
+def figure(value: float | None) -> str:
+    """Return a figure with four digits, thousands apart; a sign where it is unknown."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def _show(urls: Any, database: str, found: dict[str, Any]) -> dict[str, Any]:
     levels = found["parts"]["memory_levels"]
     return {
         "levels": hierarchy.picture(levels),
         "bandwidth": hierarchy.rate,
         "rates": rates(found),
+        "figure": figure,
         "others": [shape for shape in found["configurations"] if shape["configuration_id"] != found["fits_on"]][
             :MOST_SHAPES
         ],
