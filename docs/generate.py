@@ -6,7 +6,8 @@
     python docs/generate.py --test-command    print the README's command that passes the tests
 
 Generated: docs/cli.md (help of every command), docs/data-dictionary.md (tables and columns). The accuracy table of
-the README is filled from a catalog: python docs/generate.py --accuracy [CATALOG].
+the README is filled from a catalog: python docs/generate.py --accuracy [CATALOG]. So are the answers that documents
+show (docs/questions.md): python docs/generate.py --answers [CATALOG].
 """
 
 from __future__ import annotations
@@ -166,6 +167,20 @@ def write_accuracy(catalog: Path) -> None:
     readme.write_text(_ACCURACY.sub(lambda found: found[1] + table + found[2], text), encoding="utf-8")
 
 
+ANSWERED = {"questions.md": "questions"}
+"""Documents that show answers of a catalog -> the module beside this one whose `document` makes them."""
+
+
+def answered(catalog: Path) -> dict[str, str]:
+    """Return every document that shows answers, as the catalog gives them today."""
+    from importlib import import_module
+
+    from asked import Asked
+
+    asked = Asked(catalog)
+    return {name: import_module(module).document(asked) for name, module in ANSWERED.items()}
+
+
 def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit status."""
     if arguments[:1] == ["--test-command"]:
@@ -175,6 +190,12 @@ def main(arguments: list[str]) -> int:
         from rackfit.paths import default_catalog
 
         write_accuracy(Path(arguments[1]) if len(arguments) > 1 else default_catalog())
+        return 0
+    if arguments[:1] == ["--answers"]:
+        from rackfit.paths import default_catalog
+
+        for name, text in answered(Path(arguments[1]) if len(arguments) > 1 else default_catalog()).items():
+            (DOCS / name).write_text(text, encoding="utf-8")
         return 0
     if arguments[:1] == ["--templates"]:
         write_templates()

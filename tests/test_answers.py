@@ -1,0 +1,60 @@
+"""Documents that show answers: every command and page in them still answers, and reported figures stand beside ours."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+REPAIR = "python docs/generate.py --answers"
+
+
+def module(name: str) -> Any:
+    """Import a module of docs/."""
+    if str(DOCS) not in sys.path:
+        sys.path.insert(0, str(DOCS))
+    return importlib.import_module(name)
+
+
+questions = module("questions")
+REFERENCE = {
+    row["q_id"]: row
+    for row in csv.DictReader((ROOT / "tests/reference/questions.csv").open(encoding="utf-8", newline=""))
+}
+
+
+@pytest.fixture(scope="session")
+def asked(catalog: Path) -> Any:
+    """The commands and pages of the catalog, in this process."""
+    return module("asked").Asked(catalog)
+
+
+@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
+def test_question_is_answered(question: Any, asked: Any) -> None:
+    """One command or page answers, and the figures that the source reports are within the tolerance stated."""
+    assert questions.answer(question, asked)
+    missed = [comparison for comparison in questions.compare(question, asked) if not comparison.holds]
+    assert not missed, [(missed_one.figure.what, missed_one.figure.reported, missed_one.ours) for missed_one in missed]
+
+
+@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
+def test_question_is_one_of_the_list(question: Any) -> None:
+    """Kind and source are those of the list of questions, and a wide tolerance or a difference is explained."""
+    row = REFERENCE[question.id]
+    assert (question.kind, question.source) == (row["kind"], row["source_url"])
+    for figure in question.figures:
+        assert figure.why or (figure.tolerance <= 0.25 and not figure.differs), f"{figure.what}: say why"
+
+
+@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
+def test_question_stands_in_the_document(question: Any) -> None:
+    """docs/questions.md has each question with how to ask it."""
+    text = (DOCS / "questions.md").read_text(encoding="utf-8")
+    assert f"[{question.id}]({question.source})" in text, f"repair with: {REPAIR}"
+    assert not question.how or question.how.replace("|", "&#124;") in text, f"repair with: {REPAIR}"
