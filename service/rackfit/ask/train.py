@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rackfit.ask.question import Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.train_host import host_of, warn_of_loading
 from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
 from rackfit.ask.train_shown import described
 from rackfit.ask.train_time import time_of
 from rackfit.catalog.context import Context
-from rackfit.catalog.read import rows_of
 from rackfit.errors import UnknownNameError, UsageError
 from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, runs, smallest_count, strategies
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
@@ -53,10 +53,13 @@ class TrainQuestion:
     targets: str | None = None
     sequence_length: int | None = None
     micro_batch: int | None = None
+    accumulation: int | None = None
+    """Micro-batches whose gradients are summed before an update."""
     framework: str | None = None
     loss: str | None = None
     job: str | None = None
     shards: int | None = None
+    host_ram_gib: float | None = None
     reshard: bool = True
     flash: bool | None = None
     """Fused attention, or one that writes its scores out. None: as the framework does for the model."""
@@ -71,12 +74,14 @@ class TrainQuestion:
         Raises:
             UsageError: naming the first, its value and what was expected.
         """
-        for name in ("tp", "pp", "cp", "ep", "rank", "sequence_length", "micro_batch", "shards"):
+        for name in ("tp", "pp", "cp", "ep", "rank", "sequence_length", "micro_batch", "accumulation", "shards"):
             value = getattr(self, name)
             if value is not None and not 1 <= value <= 2**30:
                 raise UsageError(f"{name} = {value}: expected a whole number from 1")
         if self.zero is not None and self.zero not in (0, 1, 2, 3):
             raise UsageError(f"zero = {self.zero}: expected a stage from 0 to 3")
+        if self.host_ram_gib is not None and not 0 < self.host_ram_gib <= 2**20:
+            raise UsageError(f"host_ram_gib = {self.host_ram_gib}: expected gibibytes above 0")
         if self.rollout_share is not None and not 0 <= self.rollout_share < 1:
             raise UsageError(f"rollout_share = {self.rollout_share}: expected a share from 0, below 1")
         words = {"recompute": RECOMPUTE, "job": tuple(JOBS), "framework": tuple(sorted(TABLE)), "loss": tuple(LOSSES)}
@@ -175,9 +180,8 @@ def _resolved(
         )
     if machine.others:
         assumed.append("unlike devices: the first kind is taken for all")
-    host = host_of(connection, machine)
-    if host.ram_bytes is None:
-        assumed.append("host: its memory is not on record, so offload is not checked against it")
+    host = host_of(connection, machine, question.host_ram_gib, question.job or "sft", assumed)
+    warn_of_loading(subject.anatomy.model.params_total, host, assumed)
     machine = _beside_rollout(machine, question, assumed)
     teacher = _teacher(connection, question, subject)
     notes = (*assumed, *machine.notes)
@@ -211,19 +215,6 @@ def _teacher(connection: sqlite3.Connection, question: TrainQuestion, subject: S
     return teacher / subject.anatomy.model.params_total
 
 
-def host_of(connection: sqlite3.Connection, machine: Machine) -> Host:
-    """Return memory and NVMe of one node: the system record's, else unknown."""
-    ranks = max(1, machine.count // max(machine.nodes, 1))
-    if machine.device.unified:
-        return Host(0.0, None, ranks)
-    system = machine.shown.split(" x ")[-1]
-    rows = rows_of(connection, "select host_ram_gb, nvme_tb from systems where system_id = ?", system)
-    if not rows:
-        return Host(None, None, ranks)
-    ram, nvme = rows[0]["host_ram_gb"], rows[0]["nvme_tb"]
-    return Host(None if ram is None else ram * 1e9, None if nvme is None else nvme * 1e12, ranks)
-
-
 def base_job(setting: TrainSetting, tp: int) -> Job:
     """Return the job before a strategy is chosen: degrees that are given kept, all other devices data-parallel."""
     question, machine = setting.question, setting.machine
@@ -245,7 +236,7 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
         setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
         question.recompute or "none", flash, offload=offload, adapter=setting.adapter, loss=question.loss,
         head_tokens_factor=factor, extra_models=frozen + setting.teacher,
-        trained_models=trained,
+        trained_models=trained, accumulates=(question.accumulation or 1) > 1,
     )  # fmt: skip
 
 

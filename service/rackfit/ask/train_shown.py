@@ -164,8 +164,11 @@ def per_host(setting: TrainSetting, best: Answer) -> dict[str, Any]:
         "ram_available_bytes": None if host.ram_bytes is None else round(host.ram_bytes),
         "nvme_bytes": round(nvme),
         "nvme_available_bytes": None if host.nvme_bytes is None else round(host.nvme_bytes),
+        "workers_bytes": round(host.worker_bytes * host.ranks),
         "load_every_rank_bytes": round(load_bytes(params, 2, host.ranks, False)),
         "load_rank_zero_bytes": round(load_bytes(params, 2, host.ranks, True)),
+        "load_every_rank_fp32_bytes": round(load_bytes(params, 4, host.ranks, False)),
+        "load_rank_zero_fp32_bytes": round(load_bytes(params, 4, host.ranks, True)),
         "devices": host.ranks,
     }
 

@@ -32,8 +32,10 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--targets", help="Adapted matrices, such as q+v, attn+mlp, all  [default: all]")
 @click.option("--sequence-length", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 4096]")
 @click.option("--micro-batch", type=ONE_OR_MORE, help="Sequences per device at a time  [default: 1]")
+@click.option("--accumulation", type=ONE_OR_MORE, help="Micro-batches whose gradients are summed  [default: 1]")
 @click.option("--framework", help="transformers, deepspeed, torchtitan, torchtune, megatron, unsloth, ...")
 @click.option("--shards", type=ONE_OR_MORE, help="Ranks that divide the states (hybrid sharding)  [default: all]")
+@click.option("--host-ram", "host_ram_gib", type=Figure(0, 2**20), metavar="GIB", help="RAM of each machine, GiB")
 @click.option("--reshard/--no-reshard", default=True, help="Drop gathered weights after the forward pass, or keep them")
 @click.option(
     "--flash/--no-flash", default=None, help="Fused attention, or one that keeps its scores  [default: the framework's]"

@@ -162,7 +162,7 @@ def _stage(job: Job, number: int, held: Held) -> Footprint:
 
 def _beside_main_stream(job: Job, parts: dict[str, float], moments: dict[str, float]) -> float:
     """Return reserved bytes of gradients that another stream owns and that are not there at the peak itself."""
-    early = moments["loss"] >= max(moments.values()) and not job.accumulates and not job.fused_update
+    early = moments["loss"] >= max(moments.values()) and not job.keeps_gradients and not job.fused_update
     sharded = job.parallel.zero >= 2 and job.parallel.state_shards > 1
     return parts["gradients"] if job.rules.own_streams and early and sharded else 0.0
 
@@ -245,6 +245,7 @@ def _work(job: Job, number: int, held: Held) -> dict[str, float]:
         width = rules.gathered_bytes if job.adapter is None else job.adapter.base.bits / 8
         layers = rules.gathered_layers if parallel.reshard and not _whole_in_pipeline(job) else sum(held.layers)
         gathered = gathered_bytes(held.largest_layer, held.outer, layers, width)
+        gathered = max(gathered, width * min(held.total, rules.live_elements + held.largest_layer))
     parts["gathered"] = gathered
     parts["dequantised"] = _dequantised(job)
     parts["reduced"] = 0.0
@@ -325,7 +326,7 @@ def _moments(job: Job, parts: dict[str, float]) -> dict[str, dict[str, float]]:
     gradients = {name: parts[name] for name in ("gradients", "accumulation")}
     if job.fused_update:
         gradients = {"gradients": parts["reduced"]}
-    early = gradients if job.accumulates else {"accumulation": parts["accumulation"]}
+    early = gradients if job.keeps_gradients else {"accumulation": parts["accumulation"]}
     work = {name: parts[name] for name in ("gathered", "buckets", "dequantised")}
     largest = "logits" if parts["logits"] > parts["layer_work"] else "layer_work"
     step = {} if job.fused_update else {"step": parts["step"]}

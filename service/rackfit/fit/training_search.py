@@ -30,6 +30,8 @@ class Host:
     nvme_bytes: float | None
     ranks: int
     """Devices of the job on one machine."""
+    worker_bytes: float = 0.0
+    """RAM of each rank's process, where a report says what it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,12 @@ class Answer:
 
 
 def host_need(job: Job, found: Footprint, host: Host) -> tuple[float, float]:
-    """Return bytes of RAM and of NVMe on one machine: the shards of its ranks, buffers, and moved activations."""
+    """Return bytes of RAM and of NVMe on one machine: its ranks' shards, buffers, moved activations and processes."""
     total = found.host_bytes * host.ranks
-    activations = _offloaded_activations(job, found) * host.ranks
+    beside = (_offloaded_activations(job, found) + host.worker_bytes) * host.ranks
     if job.offload.optimizer != "nvme":
-        return total + activations, 0.0
-    return 0.1 * total + activations, total / BUFFER_FACTOR
+        return total + beside, 0.0
+    return 0.1 * total + beside, total / BUFFER_FACTOR
 
 
 def _offloaded_activations(job: Job, found: Footprint) -> float:

@@ -148,8 +148,12 @@ class Rules:
     """Temporary bytes per trained parameter at the update; None takes the recipe's."""
     unsharded_gradients: bool = False
     """Gradients stay whole on each rank while micro-batches are accumulated (FSDP under no_sync)."""
+    flat_gradients: bool = False
+    """At stage 3 a rank's gradients lie in one buffer from the start, before the first backward pass."""
     gathered_layers: float = 2.0
     """Layers whose full weights are alive at a time at stage 3."""
+    live_elements: float = 0.0
+    """Values of gathered weights that are kept beside the layer at work, for it is used again soon (stage 3)."""
     gathered_bytes: float = 2.0
     reduce_bytes: float = 4.0
     """Bytes per value of the gradient that is being reduced."""
@@ -219,6 +223,11 @@ class Job:
     """Parts that selective recompute drops: moe, mlp, norm, act (Megatron's modules)."""
     checkpoint_every: int = 1
     """Layers between two checkpoints; 2 recomputes every second layer."""
+
+    @property
+    def keeps_gradients(self) -> bool:
+        """Whether gradients lie on the device while a micro-batch's loss is computed."""
+        return self.accumulates or (self.rules.flat_gradients and self.parallel.zero == 3)
 
     @property
     def tokens(self) -> float:

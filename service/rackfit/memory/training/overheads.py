@@ -57,6 +57,8 @@ DEEPSPEED = Rules(
     "deepspeed",
     "full",
     bucket_elements=5e8,
+    live_elements=1e9,
+    flat_gradients=True,
     reserved=1.05,
     reserved_full=1.08,
     step_bytes=6.0,
@@ -64,7 +66,8 @@ DEEPSPEED = Rules(
     spread=0.2,
 )
 """deepspeed/runtime/zero/stage_1_and_2.py: fp32 copy of the reduced gradients at the step beside their 16-bit flat copy
-(6 bytes per partitioned parameter), two buckets of 5e8 values."""
+(6 bytes per partitioned parameter), two buckets of 5e8 values; partitioned_param_coordinator.py: gathered weights that
+are used again within 1e9 values stay; stage3.py: grad_partitions_flat_buffer."""
 
 TORCHTUNE = Rules(
     "torchtune", "chunked", prints="allocated", reserved=1.05, reserved_full=1.1, step_bytes=0.0, spread=0.1

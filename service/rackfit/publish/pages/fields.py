@@ -93,6 +93,7 @@ TRAIN = (
         Field("recipe", "Recipe", "full", known="recipes"),
         Field("sequence_length", "Sequence, tokens", "4096", help="8k is 8192"),
         Field("micro_batch", "Micro-batch", "1", help="sequences per device at a time"),
+        Field("accumulation", "Micro-batches per update", "1", help="their gradients are summed"),
         Field("tokens", "Tokens of the run", "not asked", help="1e12: gives the days"),
     )),
     Group("Strategy: sharding, recompute, offload, parallelism", (
@@ -104,6 +105,7 @@ TRAIN = (
         Field("cp", "Context parallel", "1", help="devices that share one sequence"),
         Field("ep", "Expert parallel", "1"),
         Field("shards", "Ranks that divide the states", "all"),
+        Field("host_ram_gib", "RAM of each machine, GiB", "the system's record"),
         Field("reshard", "Drop gathered weights after forward", choices=("no",), empty="yes"),
     )),
     Group("Adapters (LoRA, DoRA, QLoRA)", (
@@ -114,7 +116,7 @@ TRAIN = (
         Field("optimizer", "Optimizer", choices=_words(sorted(OPTIMIZER_BYTES)), empty="the recipe's"),
         Field("framework", "Framework", choices=_words(sorted(TABLE)), empty="eager PyTorch"),
         Field("loss", "Loss", choices=_words(LOSSES), empty="the framework's"),
-        Field("flash", "Fused attention", choices=("no",), empty="yes"),
+        Field("flash", "Fused attention", choices=("yes", "no"), empty="as the framework does"),
     )),
     Group("Kind of job", (
         Field("job", "Job", choices=_words(JOBS), empty="sft"),

@@ -146,8 +146,8 @@ class TrainForm(PageForm):
     """What /train is asked: everything that `rackfit train` can be asked, by the same names."""
 
     FIGURES = {
-        **dict.fromkeys(("tp", "pp", "cp", "ep", "rank", "micro_batch", "shards"), figures.WHOLE),
-        **dict.fromkeys(("rollout_share", "tokens"), figures.DECIMAL),
+        **dict.fromkeys(("tp", "pp", "cp", "ep", "rank", "micro_batch", "accumulation", "shards"), figures.WHOLE),
+        **dict.fromkeys(("rollout_share", "tokens", "host_ram_gib"), figures.DECIMAL),
         "zero": figures.amount(),
         "sequence_length": figures.TOKENS,
         "reshard": figures.FLAG,
@@ -169,10 +169,12 @@ class TrainForm(PageForm):
     targets: str = ""
     sequence_length: str = ""
     micro_batch: str = ""
+    accumulation: str = ""
     framework: str = ""
     loss: str = ""
     job: str = ""
     shards: str = ""
+    host_ram_gib: str = ""
     reshard: str = ""
     flash: str = ""
     teacher: str = ""
