@@ -22,6 +22,7 @@ def module(name: str) -> Any:
     return importlib.import_module(name)
 
 
+cookbook = module("cookbook")
 questions = module("questions")
 REFERENCE = {
     row["q_id"]: row
@@ -58,3 +59,17 @@ def test_question_stands_in_the_document(question: Any) -> None:
     text = (DOCS / "questions.md").read_text(encoding="utf-8")
     assert f"[{question.id}]({question.source})" in text, f"repair with: {REPAIR}"
     assert not question.how or question.how.replace("|", "&#124;") in text, f"repair with: {REPAIR}"
+
+
+@pytest.mark.parametrize("recipe", cookbook.RECIPES, ids=lambda recipe: recipe.slug)
+def test_recipe_answers(recipe: Any, asked: Any) -> None:
+    """Each question of the cookbook answers with rows that have the columns shown; its SQL stands in the document."""
+    rows = cookbook.answer(recipe, asked)
+    assert rows
+    assert set(recipe.columns.split()) <= set(rows[0])
+    assert recipe.query.sql in (DOCS / "cookbook.md").read_text(encoding="utf-8"), f"repair with: {REPAIR}"
+
+
+def test_cookbook_has_twenty_questions() -> None:
+    """Twenty questions or more, each asked once."""
+    assert len({recipe.slug for recipe in cookbook.RECIPES}) == len(cookbook.RECIPES) >= 20
