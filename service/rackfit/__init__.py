@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rackfit.accuracy.score import score as score
     from rackfit.ask.attention import attention as attention
     from rackfit.ask.attention import hierarchy as hierarchy
+    from rackfit.ask.cost import CostQuestion as CostQuestion
+    from rackfit.ask.cost import cost_one as cost_one
     from rackfit.ask.facts import hardware as hardware
     from rackfit.ask.facts import models as models
     from rackfit.ask.facts import show as show
@@ -38,11 +40,13 @@ if TYPE_CHECKING:
 __version__ = "2026.11.0"
 
 _HOMES = {
+    "CostQuestion": "rackfit.ask.cost",
     "FitQuestion": "rackfit.ask.question",
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
     "build": "rackfit.assemble",
+    "cost_one": "rackfit.ask.cost",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
     "fit_one": "rackfit.ask.fit",
@@ -63,12 +67,14 @@ _HOMES = {
 """Exported name -> module that defines it. No name may be that of a subpackage: importing the package would hide it."""
 
 __all__ = [
+    "CostQuestion",
     "FitQuestion",
     "RackfitError",
     "TrainQuestion",
     "__version__",
     "attention",
     "build",
+    "cost_one",
     "default_catalog",
     "estimate_vram",
     "fit_one",

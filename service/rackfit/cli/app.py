@@ -19,6 +19,7 @@ COMMANDS = {
     "speed": "rackfit.cli.speed:speed",
     "scaling": "rackfit.cli.speed:scaling",
     "attention": "rackfit.cli.speed:attention",
+    "cost": "rackfit.cli.costing:cost",
     "hardware": "rackfit.cli.facts:hardware",
     "models": "rackfit.cli.facts:models",
     "show": "rackfit.cli.facts:show",

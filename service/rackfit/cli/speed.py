@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rackfit.cli.options import Tokens, catalog_option, json_option, opened
+from rackfit.cli.running import LAYOUT, ONE_OR_MORE, SUBJECT, with_options
 from rackfit.cli.showing import show_json, show_list, show_pairs, show_table
-
-ONE_OR_MORE = click.IntRange(min=1)
 
 DECODE_COLUMNS = {
     "sequences": "sequences",
@@ -59,36 +58,8 @@ class Degrees(click.ParamType):
         return tuple(int(part) for part in value.split(","))
 
 
-_SUBJECT = (
-    click.argument("model"),
-    click.option("--on", metavar="HARDWARE", required=True, help='Device, system or expression, such as "8x h100"'),
-    click.option("--precision", help="Weight format  [default: the checkpoint's own]"),
-    click.option("--kv-precision", help="Format of the cache  [default: 16 bits]"),
-    click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp, transformers"),
-)
-_LAYOUT = (
-    click.option("--context", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 8192 or the model's]"),
-    click.option("--sequences", type=ONE_OR_MORE, help="Sequences at a time  [default: 1]"),
-    click.option("--tp", type=ONE_OR_MORE, help="Tensor parallel degree  [default: the best layout]"),
-    click.option("--pp", type=ONE_OR_MORE, help="Pipeline stages"),
-    click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree"),
-    click.option("--dp", type=ONE_OR_MORE, help="Replicas"),
-    click.option("--gpu-layers", type=ONE_OR_MORE, help="Layers on devices, the rest in RAM"),
-    click.option("--cpu-experts", type=ONE_OR_MORE, help="First layers whose experts lie in RAM"),
-)
-
-
-def _options(*groups: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed([one for group in groups for one in group]):
-            function = option(function)
-        return function
-
-    return add
-
-
 @click.command(short_help="Tokens per second: bound, estimate, range")
-@_options(_SUBJECT, _LAYOUT)
+@with_options(SUBJECT, LAYOUT)
 @click.option("--prompt", type=Tokens(), help="Tokens of the prompt that is waited for  [default: the context]")
 @json_option
 @catalog_option
@@ -144,7 +115,7 @@ def _show_speed(answer: Mapping[str, Any]) -> None:
 
 
 @click.command(short_help="Tensor, pipeline, expert and data parallel efficiency over a link")
-@_options(_SUBJECT)
+@with_options(SUBJECT)
 @click.option("--degrees", type=Degrees(), help="Devices to spread over  [default: 1,2,4,8]")
 @click.option("--tokens", type=Tokens(), help="Tokens in flight  [default: 48, a decode step of so many sequences]")
 @json_option

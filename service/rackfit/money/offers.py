@@ -45,6 +45,7 @@ class Offer(NamedTuple):
     minimum_devices: int | None = None
     quantity_basis: str | None = None
     includes: str | None = None
+    tax_basis: str | None = None
     confidence: str = "medium"
     source_id: str | None = None
     flag: str | None = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from rackfit.publish.answers import Answers
 from rackfit.publish.errors_in_sql import explained
+from rackfit.publish.sql_money import money_functions
 from rackfit.publish.sql_speed import speed_functions
 
 GIB = 2**30
@@ -101,7 +102,7 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
         ),
         *(
             SqlFunction(name, -1, signature, meaning, _nothing_from_nothing(call))
-            for name, signature, meaning, call in speed_functions(answers)
+            for name, signature, meaning, call in (*speed_functions(answers), *money_functions(answers))
         ),
         SqlFunction(
             "resolve_name", 2, "resolve_name(kind, name)",

@@ -1,0 +1,183 @@
+"""/cost: what a model costs on a machine per hour and per million tokens: rented, owned, against a hosted price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.ask import figures
+from rackfit.errors import RackfitError
+from rackfit.publish import render
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.form import PageForm
+from rackfit.tabular.csv_file import as_csv
+
+AMOUNTS = (
+    "price", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue", "power_watts",
+    "idle_power", "overheads", "residual", "discount_rate",
+)  # fmt: skip
+CSV_COLUMNS = (
+    "way", "model", "hardware", "device_count", "currency", "price_per_hour", "price_per_device_hour", "purchase",
+    "provider", "product", "region", "term", "tier", "price_kind", "valid_from", "valid_until", "basis", "work",
+    "sequences", "figure", "per_million_likely", "per_million_low", "per_million_high", "per_million_bound",
+    "utilisation", "beats_rent_from", "payback_years", "offer_id", "source_id", "missing",
+    "assumptions",
+)  # fmt: skip
+FIELDS = (
+    ("model", "Model", "qwen3-32b", ""), ("on", "Hardware", "2x a100-sxm4-80gb", ""),
+    ("precision", "Weights", "the model's own", "rf-small"), ("context", "Context, tokens", "8192", "rf-small"),
+    ("sequences", "Sequences", "1", "rf-small"), ("utilisation", "Utilisation, share", "1", "rf-small"),
+)  # fmt: skip
+PRICES = (
+    ("currency", "Currency", "USD", "rf-small"), ("term", "Term", "on-demand", "rf-small"),
+    ("tier", "Tier", "any", "rf-small"), ("provider", "Provider", "any", "rf-small"),
+    ("region", "Region", "any", "rf-small"), ("date", "On the day", "today", "rf-small"),
+    ("since", "Priced since", "any day", "rf-small"), ("price", "Own price per hour", "offers on record", "rf-small"),
+    ("hosted_price", "Hosted, per million", "none", "rf-small"),
+)  # fmt: skip
+OWNING = (
+    ("purchase_price", "Purchase price", "offers on record", "rf-small"), ("life_years", "Years", "4", "rf-small"),
+    ("kwh_price", "Price of a kWh", "needed", "rf-small"), ("pue", "PUE", "1", "rf-small"),
+    ("power_watts", "Power, W", "on record", "rf-small"), ("idle_power", "Idle power, share", "1", "rf-small"),
+    ("overheads", "Overheads per year", "0", "rf-small"), ("residual", "Residual worth", "0", "rf-small"),
+    ("discount_rate", "Discount rate", "none", "rf-small"),
+)  # fmt: skip
+"""Fields of the form: name, label, what stands for an empty one, class."""
+
+
+@dataclass(frozen=True)
+class CostForm(PageForm):
+    """What the page was asked, by the names of `rackfit cost`."""
+
+    FIGURES = {
+        "context": figures.TOKENS,
+        **dict.fromkeys(("sequences", "tp", "pp", "ep", "dp"), figures.WHOLE),
+        **dict.fromkeys(AMOUNTS, figures.DECIMAL),
+    }
+
+    model: str = ""
+    on: str = ""
+    precision: str = ""
+    kv_precision: str = ""
+    runtime: str = ""
+    context: str = ""
+    sequences: str = ""
+    tp: str = ""
+    pp: str = ""
+    ep: str = ""
+    dp: str = ""
+    utilisation: str = ""
+    currency: str = ""
+    term: str = ""
+    tier: str = ""
+    provider: str = ""
+    region: str = ""
+    date: str = ""
+    since: str = ""
+    price: str = ""
+    hosted_price: str = ""
+    purchase_price: str = ""
+    life_years: str = ""
+    kwh_price: str = ""
+    pue: str = ""
+    power_watts: str = ""
+    idle_power: str = ""
+    overheads: str = ""
+    residual: str = ""
+    discount_rate: str = ""
+
+
+def answer(answers: Answers, form: CostForm) -> dict[str, Any]:
+    """Return the answer of `rackfit cost` to a form.
+
+    Raises:
+        RackfitError: a name or figure that cannot be read.
+    """
+    from rackfit.ask.cost import cost_one, cost_question
+
+    return cost_one(answers.connection, cost_question(**form.values()))
+
+
+def flat(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the answer as rows of one table: one per way to pay and speed, without figures where none is known."""
+    about = {name: found[name] for name in ("model", "hardware", "device_count", "currency")}
+    about |= {"utilisation": found["inputs"]["utilisation"], "assumptions": "; ".join(found["assumptions"])}
+    for row in found["offers"]:
+        yield from _rows({**about, "way": "rented", **row}, row["per_million"])
+    for row in found["owned"]:
+        against = row["against_rent"] or {}
+        owned = {
+            "way": "owned", **row, "price_per_hour": row["per_hour"], "price_per_device_hour": row["per_device_hour"],
+            "beats_rent_from": against.get("utilisation"), "payback_years": against.get("payback_years"),
+            "missing": "; ".join(row["missing"]),
+        }  # fmt: skip
+        yield from _rows({**about, **owned}, row["per_million"])
+
+
+def _rows(row: dict[str, Any], costs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for cost in costs:
+        prices = {f"per_million_{name}": cost[name] for name in ("likely", "low", "high", "bound")}
+        yield {**row, **{name: cost[name] for name in ("work", "sequences", "figure")}, **prices}
+    if not costs:
+        yield row
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /cost, /cost.json and /cost.csv."""
+    style = request.url_vars.get("format")
+    form, status, found, problem = CostForm(), 200, None, None
+    try:
+        form = CostForm.read(request.args)
+        if form.asked or style:
+            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
+    except RackfitError as error:
+        status, problem = error.http_status, error_body(error)
+    if style == ".json":
+        return json_response(problem or found or {}, status)
+    if style == ".csv":
+        if problem or found is None:
+            return Response.text((problem or {"error": ""})["error"] + "\n", status)
+        rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)]
+        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    return await html_response(
+        datasette, "rackfit_cost.html", _context(datasette, form, found, problem), request, status
+    )
+
+
+def _context(
+    datasette: Any, form: CostForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
+) -> dict[str, Any]:
+    urls = datasette.urls
+    shown: dict[str, Any] = {
+        "form": form, "found": found, "problem": problem, "near": form.near_links(urls.path("/cost"), problem),
+        "groups": (("", FIELDS), ("Offers", PRICES), ("Owning", OWNING)),
+    }  # fmt: skip
+    if found is None:
+        return shown
+    asked = render.query_string(form.asked)
+    database = open_database(datasette).name
+    tokens = [row for row in (found["offers"][:1], [one for one in found["owned"] if one["per_million"]][:1]) if row]
+    return shown | {
+        "verdict": render.verdict(found["verdict"]),
+        "model_href": render.page_link(urls, "model_id", found["model"]),
+        "accelerator_href": render.page_link(urls, "accelerator_id", found["accelerator"]),
+        "source_href": lambda key: render.row_link(urls, database, "sources", key),
+        "speed_href": render.asking(urls.path("/speed"), {
+            name: form.asked.get(name) for name in ("model", "on", "precision", "context", "sequences")
+        }),
+        "lowest": [("rented" if "price_per_hour" in row[0] else "owned", row[0]) for row in tokens],
+        "json_href": f"{urls.path('/cost.json')}?{asked}",
+        "csv_href": f"{urls.path('/cost.csv')}?{asked}",
+        "money": money,
+    }  # fmt: skip
+
+
+def money(value: float | None) -> str:
+    """Return an amount with four digits, thousands apart; a dash where there is none."""
+    if value is None:
+        return "\u2014"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
