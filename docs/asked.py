@@ -36,7 +36,9 @@ class Asked:
         return self._kept[how]
 
     def text(self, command: str, folder: Path | None = None) -> str:
-        """Return what a command prints for people; files it writes go to the folder.
+        """Return what a command prints for people, or says on stderr where it prints nothing.
+
+        Files that it writes go to the folder.
 
         Raises:
             NoAnswer: its exit status is not 0.
@@ -55,7 +57,7 @@ class Asked:
             printed, complaint = out.getvalue().decode(), err.getvalue().decode()
         if status != 0:
             raise NoAnswer(f"{command}: exit status {status}: {complaint or printed}")
-        return printed.replace("\r\n", "\n")
+        return (printed or complaint).replace("\r\n", "\n")
 
     def _page(self, address: str) -> str:
         from rackfit.publish.serve import make_datasette

@@ -167,7 +167,7 @@ def write_accuracy(catalog: Path) -> None:
     readme.write_text(_ACCURACY.sub(lambda found: found[1] + table + found[2], text), encoding="utf-8")
 
 
-ANSWERED = {"questions.md": "questions", "cookbook.md": "cookbook"}
+ANSWERED = {"questions.md": "questions", "cookbook.md": "cookbook", "tutorial.md": "tutorial"}
 """Documents that show answers of a catalog -> the module beside this one whose `document` makes them."""
 
 

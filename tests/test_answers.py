@@ -24,6 +24,7 @@ def module(name: str) -> Any:
 
 cookbook = module("cookbook")
 questions = module("questions")
+tutorial = module("tutorial")
 REFERENCE = {
     row["q_id"]: row
     for row in csv.DictReader((ROOT / "tests/reference/questions.csv").open(encoding="utf-8", newline=""))
@@ -73,3 +74,14 @@ def test_recipe_answers(recipe: Any, asked: Any) -> None:
 def test_cookbook_has_twenty_questions() -> None:
     """Twenty questions or more, each asked once."""
     assert len({recipe.slug for recipe in cookbook.RECIPES}) == len(cookbook.RECIPES) >= 20
+
+
+def test_every_command_of_the_tutorial_runs(asked: Any) -> None:
+    """The tutorial can be followed to the end: each of its commands answers, or is run by the test that is named."""
+    written = tutorial.FILE.read_text(encoding="utf-8")
+    made = tutorial.document(asked)
+
+    assert tutorial.BLOCK.sub("", made) == tutorial.BLOCK.sub("", written)
+    shown = {command for block in tutorial.BLOCK.finditer(written) for command in tutorial.commands(block["commands"])}
+    assert tutorial.ELSEWHERE.keys() <= shown
+    assert "```text\n```" not in made
