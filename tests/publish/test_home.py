@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -56,3 +59,26 @@ def test_a_bad_figure_keeps_the_form(get, query, status, kept):
     """400 or 404, with what was typed."""
     page = get(f"/?{query}")
     assert page.status_code == status and kept in page.text and 'role="alert"' in page.text
+
+
+def test_the_matrix_can_be_sent_on(get):
+    """Picture, CSV and JSON hold the cells of the page; each cell of the picture has colour, words and its reason."""
+    asked = "context=32768&sequences=4"
+    page, picture = get(f"/?{asked}").text, get(f"/matrix.svg?{asked}")
+    body = get(f"/matrix.json?{asked}").json()
+    rows = list(csv.DictReader(io.StringIO(get(f"/matrix.csv?{asked}").text)))
+    root = ElementTree.fromstring(picture.text)
+    cells = [one for one in root.iter("{http://www.w3.org/2000/svg}a") if one.get("class")]
+
+    assert picture.headers["content-type"].startswith("image/svg+xml")
+    assert len(cells) == len(rows) == len(body["results"]) == len(re.findall(r"<td><a href", page))
+    assert [one.get("class") for one in cells] == [row["verdict"] for row in rows]
+    assert all(one.get("href").startswith("/why?") and "".join(one.itertext()).strip() for one in cells)
+    assert "32768 tokens, 4 sequences" in picture.text and f"/matrix.svg?{asked}" in page.replace("&amp;", "&")
+
+
+@pytest.mark.parametrize(("kind", "status"), [(".svg", 400), (".csv", 400), (".json", 400), ("", 400)])
+def test_a_matrix_of_nothing_says_so(get, kind, status):
+    """A bad figure answers 400 in every form."""
+    answer = get(f"/matrix{kind}?context=many")
+    assert answer.status_code == status and "context" in answer.text

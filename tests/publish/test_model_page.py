@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rackfit.publish.drawings import charts, layers
@@ -101,3 +103,23 @@ def test_what_trains_a_model_is_on_both_pages(get, connection):
 def test_counts_are_said_as_people_say_them(get):
     """Llama 3.1 8B has 8.03 billion parameters (its safetensors index)."""
     assert "8.03 billion" in get("/model/meta-llama/llama-3.1-8b").text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/model/meta-llama/llama-3.1-8b",
+        "/model/qwen/qwen3-30b-a3b",
+        "/hardware/nvidia-rtx-4090",
+        "/hardware/amd-mi300x",
+    ],
+)
+def test_what_trains_leads_to_the_same_answer(get, page):
+    """Each cell of the training tables is a question of /train, and the live answer is the stored one."""
+    text = get(page).text
+    found = re.findall(r'href="(/train\?[^"]*recipe=[^"]*)">(?:<span class="rf-verdict rf-(\w+)")?', text)
+
+    assert len(found) >= 4 and 'formaction="/train"' in text
+    for address, verdict in found:
+        address = address.replace("&amp;", "&").replace("/train?", "/train.json?")
+        assert get(address).json()["verdict"] == (verdict or "fits"), address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rackfit.ask.question import FitQuestion
 from rackfit.catalog.read import rows_of
 from rackfit.memory.kv_cache import CacheShape
 from rackfit.publish.answers import Answers
@@ -17,6 +18,14 @@ EQUATIONS = {
 
 MEMORY_FIELDS = ("memory_gb", "memory_unit_label", "memory_type", "usable_memory_bytes")
 MODEL_FIELDS = ("layer_groups", "params_total", "kv_elems_per_token_full", "vocab_size")
+RECIPE_FIELDS = (
+    "weights_bytes",
+    "master_bytes",
+    "gradient_bytes",
+    "optimizer_bytes",
+    "total_bytes_per_param",
+    "formula",
+)
 MOST_SOURCES = 12
 
 
@@ -83,8 +92,8 @@ def cache_lines(shape: CacheShape) -> list[str]:
     return lines or ["nothing is cached"]
 
 
-def limit(answers: Answers, answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what the bytes are compared with."""
+def limit(answers: Answers, answer: dict[str, Any], question: FitQuestion) -> dict[str, Any] | None:
+    """Return what the bytes are compared with, and the settings of the question that move it."""
     if answer["per_device"] is None:
         return None
     budget = next(item for item in answers.context.budgets if item.budget_id == answer["runtime_budget"])
@@ -92,20 +101,39 @@ def limit(answers: Answers, answer: dict[str, Any]) -> dict[str, Any] | None:
         "bytes": answer["per_device"]["usable_bytes"],
         "formula": EQUATIONS[budget.equation],
         "inputs": [
-            f"{answer['per_device']['device_bytes']:,.0f} bytes seen on one device",
-            f"utilization {budget.utilization:g} by default",
+            f"{answer['per_device']['device_bytes']:,.0f} bytes seen on one device"
+            + (", as stated" if question.usable_gib else ""),
+            f"utilization {question.utilization:g} as asked, {budget.utilization:g} by default"
+            if question.utilization
+            else f"utilization {budget.utilization:g} by default",
+            *([f"{question.reserve_gib:g} GiB kept free, as asked"] if question.reserve_gib else []),
         ],
     }
 
 
 def sources(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sources of the model's structure, the device's memory and the engine's rules."""
-    wanted = (
+    return sources_of(
+        answers,
         ("models", answer["model"], MODEL_FIELDS),
         ("accelerators", answer["accelerator"], MEMORY_FIELDS),
         ("runtime_budgets", answer["runtime_budget"], ("equation", "utilization", "forward_bytes")),
         ("precisions", answer["precision"], ("effective_bits", "block_size", "nominal_bits")),
     )
+
+
+def training_sources(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sources of the model's structure, the device's memory and the recipe's bytes per parameter."""
+    return sources_of(
+        answers,
+        ("models", answer["model"], MODEL_FIELDS),
+        ("accelerators", answer["accelerator"], MEMORY_FIELDS),
+        ("recipes", answer["recipe"], RECIPE_FIELDS),
+    )
+
+
+def sources_of(answers: Answers, *wanted: tuple[str, str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Return the sources of some fields of some records: (table, key, fields)."""
     found = []
     for table, key, fields in wanted:
         marks = ", ".join("?" * len(fields))

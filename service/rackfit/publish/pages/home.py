@@ -46,7 +46,13 @@ async def page(request: Any, datasette: Any) -> Any:
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
         found = {"columns": [], "rows": []}
-    shown = {"rackfit": {**known, "matrix": found, "asked": asked, "formats": _formats(asked), "problem": problem}}
+    query = render.query_string(asked.form.asked)
+    shown = {
+        "rackfit": {
+            **known, "matrix": found, "asked": asked, "formats": _formats(asked), "problem": problem,
+            "said": matrix.said(asked), "files": datasette.urls.path("/matrix"), "query": f"?{query}" if query else "",
+        }
+    }  # fmt: skip
     return await html_response(datasette, "rackfit_home.html", shown, request, status)
 
 

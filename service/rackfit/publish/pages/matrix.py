@@ -206,17 +206,28 @@ def table(found: Cells, asked: Asked, database: Any, urls: Any) -> dict[str, Any
             question = {"model": model_id, "on": key, **asked.form.asked}
             if cell is not None and cell.verdict in ("fits", "tight"):
                 question["precision"] = cell.precision
-            address = f"{urls.path('/why')}?{render.query_string(question)}"
-            shown.append({"html": _shown(cell, asked), "href": address if cell is not None else None})
-        rows.append({"name": name, "href": render.page_link(urls, "model_id", model_id), "cells": shown})
-    heads = [{"name": name, "href": f"{urls.path('/why')}?{render.query_string({'on': key})}"} for key, name in columns]
+            address = render.asking(urls.path("/why"), question) if cell is not None else None
+            shown.append({"html": _shown(cell, asked), "href": address, "configuration": key, "cell": cell})
+        href = render.page_link(urls, "model_id", model_id)
+        rows.append({"name": name, "model": model_id, "href": href, "cells": shown})
+    heads = [{"name": name, "href": render.asking(urls.path("/why"), {"on": key})} for key, name in columns]
     return {"columns": heads, "rows": rows}
+
+
+def words(cell: Cell, asked: Asked) -> str:
+    """Return a verdict with the width of the format that it is about, where the question leaves that open."""
+    plain = cell.verdict.replace("_", " ")
+    return plain if cell.verdict in ("no", "cannot_run") or asked.precision else f"{plain} {width(cell.bits)}"
+
+
+def said(asked: Asked) -> str:
+    """Return in a line what the matrix answers."""
+    formats = f"Weights in {asked.precision}" if asked.precision else "The released format, else the widest that fits"
+    users = f"{asked.sequences} sequences" if asked.sequences else "one sequence"
+    return f"{formats}; {asked.context or '8192'} tokens, {users}"
 
 
 def _shown(cell: Cell | None, asked: Asked) -> Any:
     if cell is None:
         return render.EMPTY
-    if cell.verdict in ("no", "cannot_run"):
-        return render.verdict(cell.verdict, "", cell.note if cell.verdict == "cannot_run" else "")
-    text = cell.verdict if asked.precision else f"{cell.verdict} {width(cell.bits)}"
-    return render.verdict(cell.verdict, text, cell.note)
+    return render.verdict(cell.verdict, words(cell, asked), "" if cell.verdict == "no" else cell.note)

@@ -26,6 +26,12 @@ SEGMENTS = {
 }  # fmt: skip
 """Class of hardware -> its name, in the order of the table."""
 
+RECIPES = {
+    "adam_mixed_16": "mixed Adam", "adam8bit_bnb_bf16": "8-bit Adam", "lora_bf16": "LoRA, rank 16",
+    "qlora_nf4": "QLoRA, rank 16",
+}  # fmt: skip
+"""Recipe of the stored matrix -> its words, from the most bytes to the fewest."""
+
 SMALLEST = """
 select configurations.segment, fit_precisions.precision_id, precisions.effective_bits, cells.verdict,
     configurations.configuration_id, configurations.label, configurations.device_count, cells.margin_bytes,
@@ -47,11 +53,29 @@ join workloads using (workload_id)
 where model_id = ? order by precisions.effective_bits desc, precision_id, workloads.sequences, workloads.context
 """
 
+RAM = """case when memory_options_gb is null then '' else ' ' || cast(memory_gb as integer) || 'gb' end as ram"""
+"""The size of memory that the training matrix takes for a chip that is sold with several: the one of its record."""
+
 TRAINING = """
-select best_training.*, recipes.name, accelerators.name as accelerator_name
+select best_training.*, recipes.name, accelerators.name as accelerator_name, {ram}
 from best_training join recipes using (recipe_id) join accelerators using (accelerator_id)
 where model_id = ? order by recipes.total_bytes_per_param is null, recipes.total_bytes_per_param desc, recipe_id
 """
+
+TRAINS = """
+select accelerators.segment, recipes.recipe_id, cells.verdict, cells.device_count, cells.zero_stage,
+    accelerators.accelerator_id, accelerators.name as accelerator_name, {ram},
+    min(cells.device_count * accelerators.fit_memory_bytes * 1000 + cells.device_count) as rank
+from fit_models
+join training_cells as cells using (model_key)
+join training_accelerators using (accelerator_key)
+join accelerators using (accelerator_id)
+join training_recipes using (recipe_key)
+join recipes using (recipe_id)
+where fit_models.model_id = ? and cells.verdict = 'fits'
+group by accelerators.segment, recipes.recipe_id
+"""
+"""The least memory of each class of hardware; SQLite takes the other columns from the row of the minimum."""
 
 
 def read(answers: Answers, key: str) -> dict[str, Any]:
@@ -67,7 +91,8 @@ def read(answers: Answers, key: str) -> dict[str, Any]:
         "longest": longest,
         "smallest": rows_of(answers.connection, SMALLEST, key),
         "best": rows_of(answers.connection, BEST, key),
-        "training": rows_of(answers.connection, TRAINING, key),
+        "training": rows_of(answers.connection, TRAINING.format(ram=RAM), key),
+        "trains": rows_of(answers.connection, TRAINS.format(ram=RAM), key),
     }
 
 
@@ -163,9 +188,21 @@ def workloads(found: dict[str, Any]) -> dict[str, Any]:
 
 def training(found: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return (recipe, smallest, cheapest) of each recipe that something holds."""
-    cells = {(row["name"], row["criterion"]): row for row in found["training"]}
-    names = dict.fromkeys(row["name"] for row in found["training"])
-    return [(name, cells.get((name, "smallest")), cells.get((name, "cheapest"))) for name in names]
+    cells = {(row["recipe_id"], row["criterion"]): row for row in found["training"]}
+    names = {row["recipe_id"]: row["name"] for row in found["training"]}
+    return [(names[key], cells.get((key, "smallest")), cells.get((key, "cheapest"))) for key in names]
+
+
+def trainers(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the smallest devices of each segment (rows) that train the model by each recipe (columns)."""
+    cells = {(row["segment"], row["recipe_id"]): row for row in found["trains"]}
+    columns = [recipe for recipe in RECIPES if any(recipe == key for _, key in cells)]
+    rows = [
+        (SEGMENTS[segment], [cells.get((segment, recipe)) for recipe in columns])
+        for segment in SEGMENTS
+        if any((segment, recipe) in cells for recipe in columns)
+    ]
+    return {"columns": [(recipe, RECIPES[recipe]) for recipe in columns], "rows": rows}
 
 
 def _show(urls: Any, database: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -185,6 +222,7 @@ def _show(urls: Any, database: str, found: dict[str, Any]) -> dict[str, Any]:
         "contexts": [length for length in CONTEXTS if length <= found["longest"]],
         "beyond": [length for length in CONTEXTS if length > found["longest"]],
         "training": training(found),
+        "trainers": trainers(found),
         "classes": classes(found),
         "workloads": workloads(found),
     }

@@ -109,6 +109,7 @@ def helpers(urls: Any, database: str) -> dict[str, Any]:
         "link_href": lambda key: render.row_link(urls, database, "interconnects", key),
         "precision_href": lambda key: render.row_link(urls, database, "precisions", key),
         "why_href": lambda **asked: f"{urls.path('/why')}?{render.query_string(asked)}",
+        "train_href": lambda **asked: render.asking(urls.path("/train"), asked),
         "query_href": lambda slug, **asked: f"{urls.query(database, slug)}?{render.query_string(asked)}",
         "table_href": lambda table, **asked: f"{urls.table(database, table)}?{render.query_string(asked)}",
     }

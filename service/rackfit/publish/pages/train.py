@@ -7,7 +7,7 @@ from typing import Any
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages import names, train_shown
+from rackfit.publish.pages import explain, names, train_shown
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
@@ -26,6 +26,16 @@ def answer(answers: Answers, form: TrainForm) -> dict[str, Any]:
     return train_one(answers.connection, train_question_of(form))
 
 
+def explained(answers: Answers, form: TrainForm) -> dict[str, Any]:
+    """Return the answer to a form with the sources of what went into it.
+
+    Raises:
+        RackfitError: as `answer`.
+    """
+    found = answer(answers, form)
+    return {**found, "sources": explain.training_sources(answers, found)}
+
+
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /train and /train.json."""
     as_json = bool(request.url_vars.get("format"))
@@ -33,7 +43,7 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     try:
         if form.asked or as_json:
-            found = await ask(database, lambda answers: answer(answers, form))
+            found = await ask(database, lambda answers: explained(answers, form))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if as_json:

@@ -99,6 +99,8 @@ def shown(urls: Any, database: str, form: TrainForm, found: dict[str, Any], addr
         "large": render.large,
         "model_href": render.page_link(urls, "model_id", found["model"]),
         "accelerator_href": render.page_link(urls, "accelerator_id", found["accelerator"]),
+        "web_link": render.web_link,
+        "source_href": lambda key: render.row_link(urls, database, "sources", key),
         "recipe_href": lambda key: render.row_link(urls, database, "recipes", key),
         "alternatives": [
             {**row, "href": alternative_href(address, form, row), "shown": render.verdict(row["verdict"])}

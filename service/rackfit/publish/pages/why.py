@@ -30,7 +30,7 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
     return {
         **found,
         "terms": explain.terms(answers, found),
-        "limit_explained": explain.limit(answers, found),
+        "limit_explained": explain.limit(answers, found, question),
         "sources": explain.sources(answers, found),
     }
 

@@ -16,6 +16,7 @@ from rackfit.publish.pages import (
     glossary,
     hardware,
     home,
+    matrix_files,
     measurement,
     model,
     search,
@@ -79,6 +80,7 @@ def register_routes() -> list[tuple[str, Any]]:
     """Add the pages that explain answers and score them and the status, and list databases without their paths."""
     return [
         (r"^/$", home.page),
+        (r"^/matrix(?P<format>\.json|\.csv|\.svg)?$", matrix_files.page),
         (r"^/why(?P<format>\.json)?$", why.page),
         (r"^/calculator(?P<format>\.json)?$", calculator.page),
         (r"^/train(?P<format>\.json)?$", train.page),
