@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.engines import Engine, find_engine
+from rackfit.ask.choices import published_layout
 from rackfit.ask.question import Machine, Subject, find_machines, find_model
 from rackfit.catalog.context import Context
 from rackfit.errors import UnknownNameError, UnsupportedError
@@ -21,6 +22,8 @@ from rackfit.memory.weights import fitted
 STATED_CONTEXT = 8192
 """Tokens assumed where a statement of fit names none: the default of every Rackfit answer."""
 AS_SHIPPED = "(see source)"
+LEFT_OPEN = frozenset({AS_SHIPPED, "native", "original", "as shipped", "as published", "default", "auto"})
+"""Words that leave the format to the checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +164,7 @@ def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> 
     assumed: list[str] = []
     subject = _subject(connection, case, assumed)
     machine = _machine(connection, case, assumed)
-    precision = _precision(context, case, subject, assumed)
+    precision = _precision(connection, context, case, subject, assumed)
     kv_id, kv_bits = _cache(context, case, assumed)
     gguf = precision is not None and precision.family == "gguf"
     engine = find_engine(case.engine, context.budgets, gguf, machine.device.vendor if machine else None)
@@ -195,15 +198,17 @@ def _machine(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> 
     return machines[0]
 
 
-def _precision(context: Context, case: Case, subject: Subject | None, assumed: list[str]) -> Precision | None:
+def _precision(
+    connection: sqlite3.Connection, context: Context, case: Case, subject: Subject | None, assumed: list[str]
+) -> Precision | None:
     said = case.precision
-    if said and said != AS_SHIPPED:
+    if said and said.casefold() not in LEFT_OPEN:
         parsed = parse_precision(said)
         if parsed.weight_id is None or parsed.weight_id not in context.precisions:
             raise UnsupportedError(f"precision {said!r} is not known")
-        own = subject.precision_id if subject else None
-        if own in context.precisions and _may_mean(context, str(own), parsed.weight_id, parsed.note):
-            return context.precisions[str(own)]
+        own = published_layout(connection, context, subject, parsed) if subject else None
+        if own is not None:
+            return context.precisions[own]
         if parsed.note:
             assumed.append(f"precision: {parsed.note}")
         return context.precisions[parsed.weight_id]
@@ -216,12 +221,6 @@ def _precision(context: Context, case: Case, subject: Subject | None, assumed: l
         return context.precisions[str(subject.precision_id)]
     assumed.append("precision: 16 bits assumed")
     return context.precisions["bf16"]
-
-
-def _may_mean(context: Context, own: str, said: str, note: str | None) -> bool:
-    """Return whether a loose name (`FP8`, `MXFP4`) means the checkpoint's own layout of that family."""
-    same_family = context.precisions[own].family == context.precisions[said].family
-    return same_family and (note is not None or context.chooser.bases.get(own) == said)
 
 
 def _cache(context: Context, case: Case, assumed: list[str]) -> tuple[str, float]:

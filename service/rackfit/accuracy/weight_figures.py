@@ -8,11 +8,14 @@ from rackfit.catalog.read import rows_of
 from rackfit.fit.cell import device_weights, weight_spread
 from rackfit.memory.domain import Layout
 from rackfit.memory.gguf import gguf_bytes
-from rackfit.memory.weights import GGUF_MIX, stage_weights
+from rackfit.memory.weights import GGUF_MIX, prediction_bytes, stage_weights
 
 LOADED_SPREAD = 0.03
 """Loads printed by engines exceed the tensors by up to 3 % (Gemma, Qwen2.5 under vLLM): buffers and towers per rank."""
 
+
+CONVERTED = frozenset({"int4", "int8", "bnb", "mlx", "hqq", "exl", "aqlm"})
+"""Families of formats that others convert to: such files mostly leave the prediction layers out."""
 
 COUNT_ALONE = "from the parameter count alone: which tensors keep more bits is not known"
 
@@ -73,4 +76,7 @@ def file_size(setting: CaseSetting) -> Figure:
     if precision.precision_id.startswith(GGUF_MIX):
         value = float(gguf_bytes(setting.anatomy.model, precision.precision_id.removeprefix(GGUF_MIX)))
         return around(value, 0.01 * value)
-    return weights_total(setting)
+    loaded, predicted = weights_total(setting), prediction_bytes(setting.anatomy, precision)
+    if precision.family in CONVERTED:
+        return Figure(loaded.value, loaded.low, loaded.high + predicted, loaded.assumed)
+    return Figure(loaded.value + predicted, loaded.low, loaded.high + predicted, loaded.assumed)

@@ -7,11 +7,12 @@ import sqlite3
 
 from rackfit.ask.question import SIXTEEN_BIT_CACHE, Subject
 from rackfit.catalog.context import Context
+from rackfit.catalog.read import rows_of
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, RUNS, SIXTEEN_BIT, Choice
 from rackfit.memory.domain import Budget, Device
-from rackfit.memory.precision_names import parse_kv, parse_precision
+from rackfit.memory.precision_names import ParsedPrecision, parse_kv, parse_precision
 from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
 
 ENGINE_VERSION = re.compile(
@@ -20,6 +21,8 @@ ENGINE_VERSION = re.compile(
 """An engine with its version: `vllm 0.6.3`, `vllm==0.10.2`, `vllm 0.9.2 V0`."""
 WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
+FLOATS_OF_8_AND_4 = frozenset({"fp8", "fp4"})
+"""Families whose names leave most of the layout open, and whose checkpoints makers publish themselves."""
 HALVES_FP32 = ("vllm", "sglang")
 """Engines whose default is to load 32-bit weights in 16 bits."""
 
@@ -46,6 +49,9 @@ def choose_precision(
         notes.append(f"precision: no {asked} format is known to run on this device")
     else:
         wanted, note = _precision_id(connection, context, asked)
+        own = published_layout(connection, context, subject, ParsedPrecision(wanted, note))
+        if own not in (None, wanted):
+            wanted, note = str(own), f"{asked} of this model's own checkpoints: {own}"
         if note:
             notes.append(f"precision: {note}")
     choice = context.chooser.runtime_for(wanted, device)
@@ -55,6 +61,36 @@ def choose_precision(
             notes.append("precision: bf16 does not run on this device, fp16 of the same size assumed")
             return half, notes
     return choice, notes
+
+
+def published_layout(
+    connection: sqlite3.Connection, context: Context, subject: Subject, parsed: ParsedPrecision
+) -> str | None:
+    """Return the layout of the model's own checkpoints that a name means, None where it means none of them.
+
+    A name that leaves the layout open (`FP8`, `NVFP4`) means the layout in which the model is published: that of the
+    checkpoint itself, else of the one other layout that its checkpoints have. A mixture is meant by either part.
+    """
+    said = str(parsed.weight_id)
+
+    def may_mean(own: str) -> bool:
+        if own not in context.precisions or said not in context.precisions:
+            return False
+        if context.chooser.bases.get(own) == said:
+            return True
+        word, family = said.split("_")[0], context.precisions[said].family
+        loose = parsed.note is not None or said == word
+        alike = family != "fp4" and context.precisions[own].family == family
+        return loose and (alike or (family in FLOATS_OF_8_AND_4 and word in own.split("_")))
+
+    if subject.precision_id is not None and may_mean(subject.precision_id):
+        return subject.precision_id
+    if said not in context.precisions or context.precisions[said].family not in FLOATS_OF_8_AND_4:
+        return None
+    model = subject.anatomy.model.model_id
+    rows = rows_of(connection, "select distinct native_precision_id as id from checkpoints where model_id = ?", model)
+    others = [row["id"] for row in rows if row["id"] is not None and may_mean(row["id"])]
+    return others[0] if len(others) == 1 else None
 
 
 def as_loaded(context: Context, choice: Choice, device: Device, asked: str | None) -> tuple[Choice, list[str]]:

@@ -109,6 +109,7 @@ def read_model(connection: sqlite3.Connection, model_id: str) -> Model:
         embedding_dim=row["embedding_dim"],
         per_layer_embedding_dim=row["per_layer_embedding_dim"],
         per_layer_embedding_rows=row["per_layer_embedding_rows"],
+        mtp_own_tables="own embedding and head" in (row["published_scope"] or ""),
     )
 
 

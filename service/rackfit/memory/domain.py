@@ -93,6 +93,8 @@ class Model:
     per_layer_embedding_dim: int | None = None
     per_layer_embedding_rows: int | None = None
     """Embedding table per layer (Gemma 3n, Gemma 4 E)."""
+    mtp_own_tables: bool = False
+    """Whether checkpoints hold the embedding and the head once more for the prediction layers."""
 
     @property
     def n_layers(self) -> int:

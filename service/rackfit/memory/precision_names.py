@@ -107,7 +107,7 @@ GGUF_BLOCKS: Final = frozenset(
 _SLUGS: Final = re.compile(
     r"fp8_e4m3_(per_tensor|per_channel|block128x128)|(awq|gptq)_int4_g(32|64|128)|gptq_int[38]_g128|mxint8"
     r"|bnb_(nf4|fp4)(_double)?|bnb_llm_int8|int8_w8a8|hqq_[12348]bit_g64|mlx_([34568]bit_g64|8bit_g32|mxfp4)"
-    r"|nvfp4_(per_row_scale|(fp8_)?modelopt_bf16)|(mxfp4|fp8|int4_g32)_experts_bf16|fp4_experts_fp8|ternary_1\.58"
+    r"|nvfp4_(per_row_scale|(fp8_)?modelopt_bf16)|(mxfp4|nvfp4|fp8|int4_g32)_experts_bf16|fp4_experts_fp8|ternary_1\.58"
     r"|fp8_ffn_per_channel_bf16|int4_sym_g32_ct|w4a16_ct_g(32|128)|aqlm_1x16_g(8|16)"
 )
 """Slugs of weight formats that are no short name and no GGUF type."""
@@ -118,6 +118,9 @@ MIXTURES: Final[dict[str, str]] = {
     "int4 group-32 routed experts (qat) + bf16": "int4_g32_experts_bf16",
     "kimi int4": "int4_g32_experts_bf16",
     "nvfp4 (modelopt) + bf16": "nvfp4_modelopt_bf16",
+    "nvfp4 experts": "nvfp4_experts_bf16",
+    "nvfp4 experts only": "nvfp4_experts_bf16",
+    "nvfp4 (routed experts) + bf16": "nvfp4_experts_bf16",
     "nvfp4/fp8 mixed (modelopt) + bf16": "nvfp4_fp8_modelopt_bf16",
     "fp8 e4m3 128x128 (attention/shared) + fp4 routed experts": "fp4_experts_fp8",
     "deepseek-v4 native": "fp4_experts_fp8",

@@ -122,3 +122,19 @@ def weights_bytes(anatomy: Anatomy, precision: Precision) -> int:
     >>> # 70.55e9 parameters at 16 bits are 141.1e9 bytes
     """
     return round(sum(stage_weights(anatomy, precision, Layout())))
+
+
+def prediction_bytes(anatomy: Anatomy, precision: Precision) -> float:
+    """Return the bytes of multi-token prediction layers in a checkpoint; engines load them on request only.
+
+    One of them is a layer as the last one is, in the same format, with two norms and a projection. Some checkpoints
+    hold the embedding and the head once more for it (DeepSeek-V3: 688.6 GB of files for 671 billion parameters).
+    """
+    model = anatomy.model
+    if not model.mtp_params:
+        return 0.0
+    last = anatomy.layer_order[-1]
+    rate = layer_bytes(anatomy, precision, Layout())[last] / model.groups[last].params
+    table = model.vocab_size * model.d_model / 8
+    tables = table * (role_bits(precision, "embedding") + role_bits(precision, "head")) if model.mtp_own_tables else 0.0
+    return model.mtp_params * rate + tables
