@@ -167,8 +167,13 @@ def write_accuracy(catalog: Path) -> None:
     readme.write_text(_ACCURACY.sub(lambda found: found[1] + table + found[2], text), encoding="utf-8")
 
 
-ANSWERED = {"questions.md": "questions", "cookbook.md": "cookbook", "tutorial.md": "tutorial"}
-"""Documents that show answers of a catalog -> the module beside this one whose `document` makes them."""
+ANSWERED = {
+    "questions.md": ("questions", "questions"),
+    "basics.md": ("questions", "basics"),
+    "cookbook.md": ("cookbook",),
+    "tutorial.md": ("tutorial",),
+}
+"""Documents that show answers of a catalog -> the module beside this one whose `document` makes it, and of what."""
 
 
 def answered(catalog: Path) -> dict[str, str]:
@@ -178,7 +183,7 @@ def answered(catalog: Path) -> dict[str, str]:
     from asked import Asked
 
     asked = Asked(catalog)
-    return {name: import_module(module).document(asked) for name, module in ANSWERED.items()}
+    return {name: import_module(module).document(asked, *of) for name, (module, *of) in ANSWERED.items()}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,7 +1,8 @@
-"""What people ask, and today's answers: docs/questions.toml against a catalog.
+"""Sheets of questions with today's answers, each from a TOML file beside this one and a catalog.
 
-Each question names the one command or page that answers it, a Jinja template that makes a sentence of that answer, and
-the figures that its source reports, each with an expression for ours, the tolerance and why they differ.
+questions.toml: what people ask in public. basics.toml: the chapter that Rackfit grew from, claim by claim. Each
+question names the one command or page that answers it, a Jinja template that makes a sentence of that answer, and the
+figures that its source reports, each with an expression for ours, the tolerance and why they differ.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from asked import Asked, NoAnswer
 from jinja2 import Environment, StrictUndefined, TemplateError
 
-FILE = Path(__file__).with_name("questions.toml")
+FOLDER = Path(__file__).parent
 SITE = "http://127.0.0.1:8001"
 """Where `rackfit serve` shows pages."""
 GIB = 1024**3
@@ -51,7 +52,7 @@ class Question:
     id: str
     kind: str
     ask: str
-    source: str
+    source: str = ""
     how: str = ""
     answer: str = ""
     also: list[str] = field(default_factory=list)
@@ -87,25 +88,28 @@ class Comparison:
         return abs(off) <= self.figure.tolerance
 
 
-@cache
-def kinds() -> dict[str, str]:
-    """Return the kinds of question by their key, in order."""
-    return dict(_read()["kinds"])
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The questions of one file in order of kind, with the words of their document."""
+
+    title: str
+    lead: str
+    columns: list[str]
+    kinds: dict[str, str]
+    questions: list[Question]
 
 
 @cache
-def questions() -> list[Question]:
-    """Return every question, in order of kind and id."""
+def sheet(name: str) -> Sheet:
+    """Read a sheet."""
+    data = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     found = [
         Question(**{**entry, "figures": [Figure(**figure) for figure in entry.get("figures", [])]})
-        for entry in _read()["question"]
+        for entry in data["question"]
     ]
-    return sorted(found, key=lambda question: (question.kind, question.id))
-
-
-@cache
-def _read() -> dict[str, Any]:
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    places = list(data["kinds"])
+    found.sort(key=lambda question: (places.index(question.kind), question.id))
+    return Sheet(data["title"], data["lead"].strip(), data["columns"], data["kinds"], found)
 
 
 def _pick(rows: Iterable[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
@@ -120,6 +124,7 @@ def _pick(rows: Iterable[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
 def _templates() -> Environment:
     words = Environment(undefined=StrictUndefined, autoescape=False)
     words.filters["gib"] = lambda size: f"{size / GIB:,.1f} GiB"
+    words.filters["kib"] = lambda size: f"{size / 1024:,.0f} KiB"
     words.filters["gb"] = lambda size: f"{size / 1e9:,.1f} GB"
     words.filters["n"] = lambda number: f"{number:,.0f}"
     words.filters["d1"] = lambda number: f"{number:,.1f}"
@@ -172,35 +177,30 @@ def compare(question: Question, asked: Asked) -> list[Comparison]:
     return compared
 
 
-def document(asked: Asked) -> str:
-    """Return every question with how to ask it, today's answer and the reported figures, as Markdown."""
+def document(asked: Asked, name: str) -> str:
+    """Return every question of a sheet with how to ask it, today's answer and the reported figures, as Markdown."""
+    of = sheet(name)
     lines = [
-        "# What people ask",
+        f"# {of.title}",
         "",
-        "Written by `python docs/generate.py --answers` from `docs/questions.toml` and a catalog. Do not edit.",
+        f"Written by `python docs/generate.py --answers` from `docs/{name}.toml` and a catalog. Do not edit.",
         "",
-        "Questions that people asked in public, in our words; the number links to where. Each is answered by one",
-        f"command, or one page of `rackfit serve` (links lead to {SITE}). Where the source reports a figure, ours",
-        "stands beside it.",
+        of.lead,
+        f"Links to pages lead to {SITE}, where `rackfit serve` shows them.",
         "",
     ]
-    for key, name in kinds().items():
-        rows = [question for question in questions() if question.kind == key]
-        if rows:
-            lines += [
-                f"## {name}",
-                "",
-                "| | question | ask | today's answer | source says, and ours |",
-                "|---|---|---|---|---|",
-            ]
-            lines += [_row(question, asked) for question in rows] + [""]
+    head = [f"| {' | '.join(of.columns)} |", f"|{'---|' * len(of.columns)}"]
+    for key, kind in of.kinds.items():
+        rows = [_row(question, asked) for question in of.questions if question.kind == key]
+        lines += [f"## {kind}", "", *head, *rows, ""] if rows else []
     return "\n".join(lines)
 
 
 def _row(question: Question, asked: Asked) -> str:
+    name = f"[{question.id}]({question.source})" if question.source else question.id
     ways = "<br>also: ".join(map(_way, filter(None, [question.how, *question.also])))
     compared = "<br>".join(map(_compared, compare(question, asked)))
-    cells = [f"[{question.id}]({question.source})", question.ask, ways, answer(question, asked), compared]
+    cells = [name, question.ask, ways, answer(question, asked), compared]
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 

@@ -37,29 +37,34 @@ def asked(catalog: Path) -> Any:
     return module("asked").Asked(catalog)
 
 
-@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
-def test_question_is_answered(question: Any, asked: Any) -> None:
-    """One command or page answers, and the figures that the source reports are within the tolerance stated."""
+ASKED = [(name, question) for name in ("questions", "basics") for question in questions.sheet(name).questions]
+"""Every question with the sheet on which it stands."""
+asked_each = pytest.mark.parametrize(("name", "question"), ASKED, ids=[question.id for _, question in ASKED])
+
+
+@asked_each
+def test_question_is_answered(name: str, question: Any, asked: Any) -> None:
+    """One command or page answers, and the figures that the source states are within the tolerance given."""
     assert questions.answer(question, asked)
     missed = [comparison for comparison in questions.compare(question, asked) if not comparison.holds]
-    assert not missed, [(missed_one.figure.what, missed_one.figure.reported, missed_one.ours) for missed_one in missed]
+    assert not missed, [(one.figure.what, one.figure.reported, one.ours) for one in missed]
 
 
-@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
-def test_question_is_one_of_the_list(question: Any) -> None:
-    """Kind and source are those of the list of questions, and a wide tolerance or a difference is explained."""
-    row = REFERENCE[question.id]
-    assert (question.kind, question.source) == (row["kind"], row["source_url"])
+@asked_each
+def test_question_stands_in_the_document(name: str, question: Any) -> None:
+    """The document has each question with how to ask it, and explains wide tolerances and differences."""
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert f"| {question.ask} |".replace("||", "|") in text, f"repair with: {REPAIR}"
+    assert question.how.replace("|", "&#124;") in text, f"repair with: {REPAIR}"
     for figure in question.figures:
         assert figure.why or (figure.tolerance <= 0.25 and not figure.differs), f"{figure.what}: say why"
 
 
-@pytest.mark.parametrize("question", questions.questions(), ids=lambda question: question.id)
-def test_question_stands_in_the_document(question: Any) -> None:
-    """docs/questions.md has each question with how to ask it."""
-    text = (DOCS / "questions.md").read_text(encoding="utf-8")
-    assert f"[{question.id}]({question.source})" in text, f"repair with: {REPAIR}"
-    assert not question.how or question.how.replace("|", "&#124;") in text, f"repair with: {REPAIR}"
+@pytest.mark.parametrize("question", questions.sheet("questions").questions, ids=lambda question: question.id)
+def test_question_is_one_of_the_list(question: Any) -> None:
+    """Kind and source are those of the list of questions that people asked."""
+    row = REFERENCE[question.id]
+    assert (question.kind, question.source) == (row["kind"], row["source_url"])
 
 
 @pytest.mark.parametrize("recipe", cookbook.RECIPES, ids=lambda recipe: recipe.slug)

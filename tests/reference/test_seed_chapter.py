@@ -11,6 +11,7 @@ from rackfit.ask.fit import fit_one
 from rackfit.ask.question import FitQuestion
 from rackfit.errors import UsageError
 from rackfit.memory.quick import NOMINAL_BYTES, estimate_vram, weights_only_count
+from rackfit.publish.pages.glossary import sections
 
 
 @pytest.mark.parametrize(("billions", "gigabytes"), [(7, 14), (13, 26), (70, 140), (405, 810)])
@@ -216,3 +217,17 @@ def test_bad_device_size(size: float) -> None:
     """Cards without memory hold nothing, so no number of them is an answer."""
     with pytest.raises(UsageError, match="device_gb"):
         weights_only_count(405, "bf16", size)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["FP32", "BF16", "FP16", "FP8", "NF4", "INT4", "MXFP4", "GPTQ", "AWQ", "KV cache", "Activations", "Checkpointing",
+     "Adam", "8-bit Adam", "Adafactor", "moments", "ZeRO", "FSDP", "ZeRO-Infinity", "NVMe", "all-reduce", "QLoRA",
+     "FlashAttention", "softmax", "Registers", "shared memory", "HBM", "PCIe", "NVLink", "NVSwitch",
+     "Tensor parallelism", "Pipeline parallelism", "Context parallelism", "evaluate on your own set",
+     "max_memory_allocated", "memory bandwidth"],
+)  # fmt: skip
+def test_the_glossary_explains_the_subjects_of_the_chapter(subject: str) -> None:
+    """Each subject of the chapter is explained in words; its figures are claims of docs/basics.toml."""
+    texts = [f"{term['name']} {term['text']}" for section in sections() for term in section["term"]]
+    assert any(subject.casefold() in text.casefold() for text in texts)
