@@ -75,7 +75,7 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
     shown = None if device is None else device.accelerator_id
     if case.quantity == "fits":
         return Told(_fits(found, device, reading), reading.model_id, shown, reading.precision_id)
-    pick, unit = _measure(case, reading)
+    pick, unit = _measure(case, reading, device)
     if case.settings.get("phase", "").startswith("after") or case.quantity.startswith("weights_"):
         figure = _after_init(reading, unit)
     else:
@@ -100,8 +100,14 @@ def _device(connection: sqlite3.Connection, case: Case) -> Device | None:
         return None
 
 
-def _measure(case: Case, reading: Reading) -> tuple[Callable[[Footprint], float], float]:
+def _as_seen(held: float, freeable: float, room: float) -> float:
+    """Return what is printed: with blocks of earlier batches, but no more than the device has where that suffices."""
+    return max(held, min(held + freeable, room))
+
+
+def _measure(case: Case, reading: Reading, device: Device | None) -> tuple[Callable[[Footprint], float], float]:
     """Return which of the three figures the case means, and its unit in bytes."""
+    room = float("inf") if device is None else usable_bytes(device)
     prints = {"allocated": "allocated", "active": "allocated", "reserved": "reserved"}.get(
         case.settings.get("measure", ""), reading.jobs[0].rules.prints
     )
@@ -118,8 +124,8 @@ def _measure(case: Case, reading: Reading) -> tuple[Callable[[Footprint], float]
         unit = GIB if reading.jobs[0].rules.name in BINARY_GB and "1e9" not in case.unit else GB
     picks: dict[str, Callable[[Footprint], float]] = {
         "allocated": lambda one: one.allocated,
-        "reserved": lambda one: one.reserved,
-        "driver": lambda one: one.driver,
+        "reserved": lambda one: _as_seen(one.reserved, one.freeable, room),
+        "driver": lambda one: _as_seen(one.driver, one.freeable, room),
     }
     return picks[prints], unit
 

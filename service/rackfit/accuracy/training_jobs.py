@@ -165,7 +165,7 @@ def adapter_of(context: Context, case: Case, rules: Rules, method: str) -> Adapt
     base = base_precision(context, case, method)
     targets = read_targets(case.settings.get("targets", ""))
     rank = int(case.number("rank") or 0)
-    wide = rules.name in ("qwen", "deepspeed", "unsloth", "axolotl", "transformers")
+    wide = rules.name in ("qwen", "deepspeed", "unsloth", "axolotl", "transformers", "ms-swift")
     if rules.name == "qwen":
         rank = rank or 64
     trained = case.number("trainable")
@@ -185,7 +185,7 @@ def adapter_of(context: Context, case: Case, rules: Rules, method: str) -> Adapt
         trained_embeddings="embedding" in said,
         trained=int(trained) if trained else None,
         dropout=rules.name in ("litgpt", "qwen", "fsdp_qlora", "deepspeed"),
-        upcast_outer=method == "qlora" and rules.name in ("qwen", "transformers", "deepspeed", "axolotl"),
+        upcast_outer=method == "qlora" and rules.name in ("qwen", "transformers", "deepspeed", "axolotl", "ms-swift"),
         saves_inputs=bitsandbytes,
         saves_outputs="adapter_v2" in said,
     )
@@ -219,6 +219,7 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         "llm-foundry": FP32_ADAM,
         "axolotl": BF16_ADAM,
         "unsloth": BF16_ADAM,
+        "ms-swift": BF16_ADAM,
         "mlx": BF16_ADAM,
     }.get(rules.name, MIXED_ADAM)
     if degrees.distributed_optimizer:
@@ -335,6 +336,7 @@ def _job(
         fused_update="opt_in_bwd" in techniques or "optimizer_in_bwd" in techniques,
         checkpoint_every=every,
         drops=drops_of(case),
+        packed="true" in (case.settings.get("packed"), case.settings.get("packing"), case.settings.get("padding_free")),
     )
 
 

@@ -25,6 +25,7 @@ FRAMEWORKS = (
     ("llm-foundry", overheads.LLM_FOUNDRY),
     ("nemo", overheads.NEMO),
     ("mlx", overheads.MLX),
+    ("swift", overheads.MS_SWIFT),
     ("fsdp", overheads.TRANSFORMERS),
     ("deepspeed", overheads.DEEPSPEED),
     ("xtuner", overheads.DEEPSPEED),
@@ -33,7 +34,7 @@ FRAMEWORKS = (
     ("transformers", overheads.TRANSFORMERS),
 )
 """Word in the engine's name -> rules."""
-CHECKPOINTED = frozenset({"qwen", "fsdp_qlora", "unsloth", "alst", "deepspeed", "torchtune"})
+CHECKPOINTED = frozenset({"qwen", "fsdp_qlora", "unsloth", "alst", "deepspeed", "torchtune", "ms-swift"})
 """Frameworks whose own recipes recompute whole layers unless told otherwise."""
 LOSS_WORDS = (
     ("cut", "cut"),
@@ -77,6 +78,8 @@ def framework_of(case: Case) -> tuple[Rules, str | None]:
 
 
 def _variant(case: Case, rules: Rules, said: str) -> Rules:
+    if rules.name == "ms-swift" and case.dp_or_zero.casefold().startswith("zero"):
+        return overheads.DEEPSPEED
     if case.settings.get("liger") == "true":
         return replace(overheads.LIGER, prints=rules.prints)
     techniques = case.settings.get("cumulative", "")

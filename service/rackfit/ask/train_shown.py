@@ -143,6 +143,7 @@ def per_device(setting: TrainSetting, best: Answer) -> dict[str, Any]:
         "allocated_bytes": round(found.allocated),
         "reserved_bytes": round(found.reserved),
         "driver_bytes": driver,
+        "freeable_bytes": round(found.freeable),
         "low_bytes": round(found.driver - found.spread * found.allocated),
         "high_bytes": round(found.driver + found.spread * found.allocated),
         "usable_bytes": round(usable),

@@ -120,17 +120,23 @@ def _show_worst(connection: sqlite3.Connection, report: Report, rows: Sequence[R
 def _taken_apart(
     connection: sqlite3.Connection, report: Report, rows: Sequence[Row]
 ) -> list[tuple[Row, dict[str, dict[str, float | None]]]]:
-    """Return rows with their components: name -> estimate and printed, GiB."""
+    """Return rows with their components: name -> estimate and printed, GiB; none for runs that no engine serves."""
     from rackfit.accuracy.components import components
     from rackfit.accuracy.setting import setting_of
+    from rackfit.accuracy.training import is_training
     from rackfit.catalog.context import read_context
+    from rackfit.errors import RackfitError
 
     context = read_context(connection)
     cases = {one.case.case_id: one.case for one in report.estimates}
     found = []
     for row in rows:
-        setting = setting_of(connection, context, cases[row.case_id])
-        parts = components(setting, cases.values()) if setting.subject is not None else []
+        case = cases[row.case_id]
+        try:
+            setting = None if is_training(case) else setting_of(connection, context, case)
+        except RackfitError:
+            setting = None  # what was assumed in its place has no components of an engine
+        parts = components(setting, cases.values()) if setting is not None and setting.subject is not None else []
         found.append((row, {one.name: {"estimate": one.estimate, "printed": one.printed} for one in parts}))
     return found
 

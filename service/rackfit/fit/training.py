@@ -79,6 +79,8 @@ class Footprint:
     reserved: float
     driver: float
     spread: float
+    freeable: float = 0.0
+    """Bytes that lie reserved beside these where lengths vary, and that give way before the device is full."""
 
     @property
     def moment(self) -> str:
@@ -155,9 +157,11 @@ def _stage(job: Job, number: int, held: Held) -> Footprint:
     allocated = max(moments.values())
     slack = job.rules.reserved_full if job.recompute == "full" else job.rules.reserved
     reserved = allocated * slack + _beside_main_stream(job, parts, moments)
+    varying = 0.0 if job.packed else job.rules.varying * parts["logits"]
     return Footprint(
-        parts, moments, held_at, host, number, allocated, reserved, reserved + job.rules.context_bytes, job.rules.spread
-    )
+        parts, moments, held_at, host, number, allocated, reserved, reserved + job.rules.context_bytes,
+        job.rules.spread, varying,
+    )  # fmt: skip
 
 
 def _beside_main_stream(job: Job, parts: dict[str, float], moments: dict[str, float]) -> float:

@@ -178,6 +178,9 @@ class Rules:
     """A pipeline's stage keeps gathered weights and whole fp32 gradients until the last micro-batch (stage 3)."""
     split_vocabulary_loss: str | None = None
     """Key of `logits.LOSSES` where tensor-parallel ranks divide the vocabulary; None takes `loss`."""
+    varying: float = 0.0
+    """Bytes of earlier, shorter batches' logits that the allocator still reserves, per byte of the loss, where lengths
+    vary from batch to batch: no block fits a longer batch. It frees them before it fails."""
     unfused: tuple[str, ...] = ()
     """Parts of ids of models whose attention the framework writes out, score by score, unless told otherwise."""
     prints: str = "allocated"
@@ -219,6 +222,8 @@ class Job:
     """Feed-forward parts run over pieces of the sequence."""
     fused_update: bool = False
     """Each gradient is applied and dropped inside the backward pass."""
+    packed: bool = False
+    """Whether every batch has the same length."""
     drops: frozenset[str] = frozenset()
     """Parts that selective recompute drops: moe, mlp, norm, act (Megatron's modules)."""
     checkpoint_every: int = 1

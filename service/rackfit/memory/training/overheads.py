@@ -204,6 +204,18 @@ NEMO = Rules(
 )
 """NVIDIA NeMo Automodel: FSDP2 over Transformers blocks with Liger's norm and SwiGLU, 16-bit parameters."""
 
+MS_SWIFT = replace(
+    TRANSFORMERS,
+    name="ms-swift",
+    loss="full_shifted",
+    varying=1.0,
+    spread=0.25,
+    step_bytes=2.0,
+)
+"""modelscope/ms-swift: Trainer of Transformers on 16-bit weights, loss over a shifted copy of the logits; it prints
+torch.cuda.max_memory_reserved. Longer samples are left out, so that lengths vary: its own benchmark (docs, LLM,
+Benchmark.md) prints 1.4 to 2.5 times what the loss needs beside the states."""
+
 MLX = Rules("mlx", "full", prints="allocated", spread=0.25)
 """mlx-lm: lazily evaluated; attention's backward pass is not fused."""
 
@@ -226,6 +238,7 @@ TABLE = {
         ALST,
         LLM_FOUNDRY,
         NEMO,
+        MS_SWIFT,
         MLX,
     )
 }
