@@ -39,15 +39,24 @@ def cli_reference() -> str:
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
-        arguments = [item.make_metavar(context) for item in command.params if isinstance(item, click.Argument)]
-        lines += [f"## rackfit {name}", "", f"`{' '.join(['rackfit', name, *arguments, '[OPTIONS]'])}`", ""]
-        lines += _explained(command.help or "")
-        lines += ["| option | meaning |", "|---|---|"]
-        for option in command.params:
-            if isinstance(option, click.Option):
-                lines.append(_option_row(option, context))
-        lines.append("")
+        lines += _command(f"rackfit {name}", command, context)
+        if isinstance(command, click.Group):
+            for part, below in command.commands.items():
+                lines += _command(f"rackfit {name} {part}", below, context)
     return "\n".join(lines)
+
+
+def _command(name: str, command: click.Command, context: click.Context) -> list[str]:
+    """Return one command with its text, examples and options."""
+    import click
+
+    arguments = [item.make_metavar(context) for item in command.params if isinstance(item, click.Argument)]
+    more = ["COMMAND"] if isinstance(command, click.Group) else [*arguments, "[OPTIONS]"]
+    lines = [f"## {name}", "", f"`{' '.join([name, *more])}`", "", *_explained(command.help or "")]
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    if options:
+        lines += ["| option | meaning |", "|---|---|", *(_option_row(option, context) for option in options), ""]
+    return lines
 
 
 def _explained(text: str) -> list[str]:

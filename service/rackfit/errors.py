@@ -3,6 +3,7 @@
 RackfitError
 ├── UsageError          the question is malformed: exit status 2, HTTP 400
 │   ├── UnknownNameError    a name that resolves to nothing, with near names: exit 2, HTTP 404
+│   ├── BadRowsError        a file to be imported has bad cells, all of them at once: exit 2
 │   └── AmbiguousNameError  a class name where one record is needed: exit 2, HTTP 400
 ├── BadRecordsError     files in data/ that are not what they must be, all of them at once
 ├── CatalogError        the catalog is missing, too old, damaged or cannot be written
@@ -74,6 +75,16 @@ class BadRecordsError(RackfitError):
         lines = "\n".join(f"  {problem}" for problem in self.problems)
         noun = "problem" if len(self.problems) == 1 else "problems"
         super().__init__(f"{len(self.problems)} {noun} in data, nothing was built\n{lines}")
+
+
+class BadRowsError(UsageError):
+    """Every bad cell of a file that was to be imported, reported together."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        super().__init__(f"{len(self.problems)} {noun} in {name}, nothing was imported\n{lines}")
 
 
 class CatalogError(RackfitError):

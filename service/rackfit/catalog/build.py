@@ -18,6 +18,7 @@ from rackfit.catalog.checks import broken_checks
 from rackfit.catalog.compute import COMPUTE, Progress, Step
 from rackfit.catalog.connect import check_sqlite, check_target
 from rackfit.catalog.loading import defer_indexes, load
+from rackfit.catalog.local_prices import Kept, kept_rows, put_back
 from rackfit.catalog.migrate import migrate, stamp
 from rackfit.catalog.reproducible import logical_hash
 from rackfit.catalog.rows import SUBJECTS, subject_rows
@@ -41,6 +42,8 @@ class BuildReport:
     tables: dict[str, int]
     size_bytes: int
     seconds: float
+    kept_offers: int = 0
+    """Imported prices that were taken over from the catalog before."""
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
@@ -53,11 +56,12 @@ def build(
     progress: Progress = _quiet,
     must_exist: bool = True,
     steps: tuple[Step, ...] = COMPUTE,
+    keep_local: bool = True,
 ) -> BuildReport:
     """Build the catalog from data folders (later ones are overlays) and put it in the target's place.
 
     `must_exist=False` leaves out the list of rows that a published catalog has: for catalogs of other data. `steps`
-    compute what follows from the facts, in order.
+    compute what follows from the facts, in order. `keep_local` takes over what was imported into the old catalog.
 
     Raises:
         BadRecordsError: every problem in the files.
@@ -70,12 +74,13 @@ def build(
     library = read_library(folders)
     progress("read records", 1, 1)
     _newest_release(library)
+    kept = kept_rows(target) if keep_local else Kept()
     with _temporary(target) as (work, ready):
         try:
-            return _build(library, target, work, ready, progress, must_exist, began, steps)
+            return _build(library, target, work, ready, progress, must_exist, began, steps, kept)
         except (sqlite3.Error, OSError) as error:
-            kept = "the old catalog is unchanged" if target.exists() else "nothing was built"
-            raise CatalogError(f"cannot write {target} ({error}): {kept}") from error
+            state = "the old catalog is unchanged" if target.exists() else "nothing was built"
+            raise CatalogError(f"cannot write {target} ({error}): {state}") from error
 
 
 def _build(
@@ -87,6 +92,7 @@ def _build(
     must_exist: bool,
     began: float,
     steps: tuple[Step, ...],
+    kept: Kept,
 ) -> BuildReport:
     version, date = _newest_release(library)
     connection = _scratch(work)
@@ -97,12 +103,21 @@ def _build(
         _finish(connection, ready, progress)
     finally:
         connection.close()
+    _take_over(ready, kept)
     digest = _approve(ready, version, must_exist, progress)
     _durable(ready)
     size = ready.stat().st_size
     os.replace(ready, target)
     _durable_folder(target.parent)
-    return BuildReport(target, version, digest, tables, size, time.monotonic() - began)
+    return BuildReport(target, version, digest, tables, size, time.monotonic() - began, len(kept.offers))
+
+
+def _take_over(ready: Path, kept: Kept) -> None:
+    """Write what was imported into the old catalog into the new one, beside the rows of its release."""
+    if kept.offers:
+        with closing(sqlite3.connect(ready)) as final:
+            put_back(final, kept)
+            final.commit()
 
 
 def _newest_release(library: Library) -> tuple[str, str]:

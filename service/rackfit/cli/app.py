@@ -20,6 +20,7 @@ COMMANDS = {
     "scaling": "rackfit.cli.speed:scaling",
     "attention": "rackfit.cli.speed:attention",
     "cost": "rackfit.cli.costing:cost",
+    "prices": "rackfit.cli.prices:prices",
     "hardware": "rackfit.cli.facts:hardware",
     "models": "rackfit.cli.facts:models",
     "show": "rackfit.cli.facts:show",

@@ -17,22 +17,25 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.command(short_help="Build the catalog from the data files")
 @click.option("--overlay", "overlays", multiple=True, type=FOLDER, help="Folder of your own records; repeatable")
 @click.option("--data", type=FOLDER, help="Data folder  [default: the one that came with Rackfit]")
+@click.option("--without-local", is_flag=True, help="Do not take over prices that were imported before")
 @click.option("--quiet", is_flag=True, help="No progress on stderr")
 @catalog_option
-def build(overlays: tuple[Path, ...], data: Path | None, quiet: bool, catalog: Path | None) -> None:
+def build(
+    overlays: tuple[Path, ...], data: Path | None, without_local: bool, quiet: bool, catalog: Path | None
+) -> None:
     """Build the catalog from the data files; the last line printed is its path.
 
-    Whatever goes wrong, the old catalog stays as it was.
+    Whatever goes wrong, the old catalog stays as it was. Prices that were imported into it are taken over.
 
     \b
     rackfit build
     rackfit build --catalog here.db
     rackfit build --overlay our-prices/
     """
-    click.echo(_build(catalog_path(catalog), data, overlays, quiet), color=False)
+    click.echo(_build(catalog_path(catalog), data, overlays, quiet, not without_local), color=False)
 
 
-def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: bool) -> Path:
+def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: bool, keep_local: bool = True) -> Path:
     """Build and say on stderr what was built."""
     from rackfit.assemble import build as build_catalog
     from rackfit.cli.progress import ProgressBar
@@ -41,15 +44,17 @@ def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: b
     folders = [data or packaged("data"), *overlays]
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl+C: no draft and no trace stays behind
     if quiet:
-        return build_catalog(target, folders, must_exist=data is None).target
+        return build_catalog(target, folders, must_exist=data is None, keep_local=keep_local).target
     progress = ProgressBar()
     try:
-        report = build_catalog(target, folders, progress, must_exist=data is None)
+        report = build_catalog(target, folders, progress, must_exist=data is None, keep_local=keep_local)
     finally:
         progress.close()
     rows = sum(report.tables.values())
     size = f"{report.size_bytes / 1e6:,.0f} MB, {report.seconds:.0f} s"
     click.echo(f"catalog {report.version}: {rows:,} rows in {len(report.tables)} tables, {size}", err=True, color=False)
+    if report.kept_offers:
+        click.echo(f"{report.kept_offers:,} imported prices taken over from the catalog before", err=True, color=False)
     return report.target
 
 
