@@ -59,6 +59,7 @@ def test_what_others_convert_leaves_the_prediction_layers_out(connection: sqlite
         ("meta-llama/Llama-3.3-70B-Instruct", "FP8", "fp8_e4m3_per_channel"),
         ("Qwen/Qwen3-8B", "native", "bf16"),
         ("openai/gpt-oss-120b", "bf16", "bf16"),
+        ("Qwen/Qwen3-1.7B", "fp16", "fp16"),
     ],
 )
 def test_a_loose_name_means_the_published_layout(

@@ -133,11 +133,12 @@ def test_reserve_lowers_the_limit() -> None:
 
 def test_graphs_inside_or_outside() -> None:
     """Captured graphs lie outside vLLM's budget until 0.20 and inside from then on; eager mode has none."""
-    inside = replace(VLLM, graphs_in_budget=True, graph_bytes=700 * MIB)
+    inside = replace(VLLM, graphs_in_budget=True)
     old, new = terms(QWEN3_32B), terms(QWEN3_32B, inside)
 
-    assert (old.outside, new.outside) == (400 * MIB, 0)
-    assert new.runtime - old.runtime == 700 * MIB
+    assert (old.outside, new.outside) == (old.graphs, 0)
+    assert new.runtime - old.runtime == new.graphs > 0
+    assert new.doubt == new.graphs and old.doubt == 0
     assert terms(QWEN3_32B, inside, knobs=Knobs(eager=True)).runtime == old.runtime
 
 

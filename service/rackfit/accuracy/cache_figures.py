@@ -10,12 +10,16 @@ from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, Cell, engine_cache, weight_spread
-from rackfit.memory.budget import GIB
+from rackfit.memory.budget import GIB, Terms
 from rackfit.memory.domain import Layout
 from rackfit.memory.elementwise import ceil_div
-from rackfit.memory.kv_cache import CacheShape
+from rackfit.memory.kv_cache import CacheShape, merge
 
 TOKENS_SPREAD = 0.02
+WINDOW_POOL_SHARE = 0.8
+"""Tokens of SGLang's pool for windowed layers over those of its full pool."""
+COMPRESSED_POOL_SHARE = 0.1
+"""The same with DeepSeek-V4's compressed attention."""
 
 
 def pool_bytes(setting: CaseSetting) -> Figure:
@@ -26,19 +30,32 @@ def pool_bytes(setting: CaseSetting) -> Figure:
     cell = setting.cell()
     half = weight_spread(setting.layout_precision) * float(cell.weights) + WORKSPACE_SPREAD * float(cell.workspace)
     half += RUNTIME_SPREAD_BYTES + setting.device.memory_spread * setting.total()
-    value = _room(setting, cell)
-    return Figure(value, max(value - half, 0.0), value + half)
-
-
-def _room(setting: CaseSetting, cell: Cell) -> float:
     terms = terms_of(setting)
+    value = _room(cell, terms)
+    return Figure(value, max(value - half - float(terms.doubt), 0.0), value + half)
+
+
+def _room(cell: Cell, terms: Terms) -> float:
     return max(float(terms.limit - cell.weights - terms.workspace - terms.runtime), 0.0)
 
 
 def _rank_cache(setting: CaseSetting) -> CacheShape:
-    """Return the cache of one request on the stage that holds most of it, without what an engine adds."""
+    """Return the cache of one request on the stage that holds most of it, as the engine charges it.
+
+    vLLM: windows grow by the batches in flight. SGLang: layers with a window have a pool of their own, 0.8 of the
+    tokens of the full one whatever the window (runtime_rules, term swa_full_tokens_ratio).
+    """
     caches = request_caches(setting, setting.layout())
-    return max(caches, key=lambda cache: cache.bytes(setting.question().context))
+    fullest = max(caches, key=lambda cache: cache.bytes(setting.question().context))
+    if all(cap is None for _, cap in fullest.slopes):
+        return fullest
+    if setting.budget.runtime_id == "vllm":
+        return engine_cache(fullest, setting.budget, float(terms_of(setting).batched_tokens))
+    if setting.budget.runtime_id == "sglang":
+        share = COMPRESSED_POOL_SHARE if setting.anatomy.model.o_groups else WINDOW_POOL_SHARE
+        slopes = ((rate if cap is None else share * rate, None) for rate, cap in fullest.slopes)
+        return merge(fullest.constant, tuple(slopes))
+    return fullest
 
 
 def pool_tokens(setting: CaseSetting) -> Figure:
@@ -91,7 +108,7 @@ def needed_total(setting: CaseSetting) -> Figure:
 def longest_context(setting: CaseSetting) -> Figure:
     """Return the longest context that one sequence gets from the pool, tokens."""
     pool = pool_bytes(setting)
-    held = engine_cache(_rank_cache(setting), setting.budget, 0)
+    held = _rank_cache(setting)
     value = float(held.tokens_within(pool.value))
     return Figure(value, float(held.tokens_within(pool.low)), float(held.tokens_within(pool.high)))
 

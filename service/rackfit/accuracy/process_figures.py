@@ -6,9 +6,10 @@ from rackfit.accuracy.figures import Figure, around
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
-from rackfit.memory.budget import GIB, engine_terms
+from rackfit.memory.budget import GIB, engine_terms, profiled_forward
 from rackfit.memory.domain import Layout
 from rackfit.memory.eager import eager_bytes
+from rackfit.memory.graphs import released_bytes
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 
 CACHE_SPREAD = 0.03
@@ -44,9 +45,18 @@ def non_torch(setting: CaseSetting) -> Figure:
 
 
 def graphs(setting: CaseSetting) -> Figure:
-    """Return the memory of captured graphs, bytes per device; sizes vary by version and can come out negative."""
-    value = 0 if setting.question().knobs.eager else setting.budget.graph_bytes
-    return Figure(value, -GIB if value else 0, 4 * value)
+    """Return what a capture of graphs takes as its engine prints it, bytes per device; it can come out negative.
+
+    From 0.20 on vLLM also prints its own estimate, which is up to three times what the graphs take.
+    """
+    terms = terms_of(setting)
+    taken = float(terms.graphs)
+    if not taken:
+        return Figure(0.0, 0.0, 0.0)
+    forward = float(profiled_forward(setting.anatomy, setting.budget, setting.layout(), terms))
+    released = float(released_bytes(setting.budget, setting.device.compute_capability, forward))
+    value = taken - released
+    return Figure(value, value - max(released / 2, taken / 2, GIB / 4), max(3 * taken, value + GIB / 2))
 
 
 def peak(setting: CaseSetting) -> Figure:

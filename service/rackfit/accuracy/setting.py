@@ -113,7 +113,16 @@ class CaseSetting:
             batched_tokens=int(tokens) if tokens else None,
             max_sequences=int(sequences) if sequences else None,
             eager=eager,
+            text_only=self._text_only(),
         )
+
+    def _text_only(self) -> bool:
+        """Return whether images are off: where the case says so, and in a statement that a device suffices.
+
+        Such a statement names no settings, so it holds where some settings make it hold.
+        """
+        said = self.case.settings.get("language_model_only", "").casefold() in ("true", "on", "1", "yes")
+        return said or "statement" in self.case.settings
 
     def question(self, context: int | None = None) -> Question:
         """Return what the case asks: its context and batch, or what is assumed where it says nothing."""

@@ -79,7 +79,7 @@ def published_layout(
         if context.chooser.bases.get(own) == said:
             return True
         word, family = said.split("_")[0], context.precisions[said].family
-        loose = parsed.note is not None or said == word
+        loose = parsed.note is not None or (family in FLOATS_OF_8_AND_4 and said == word)
         alike = family != "fp4" and context.precisions[own].family == family
         return loose and (alike or (family in FLOATS_OF_8_AND_4 and word in own.split("_")))
 

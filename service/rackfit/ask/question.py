@@ -59,6 +59,8 @@ class FitQuestion:
     host_ram_gib: float | None = None
     draft: str | None = None
     mtp: bool = False
+    text_only: bool = False
+    """Images are switched off in the engine, which then sets nothing aside for them."""
     lora_slots: int | None = None
     lora_rank: int | None = None
     images: int | None = None

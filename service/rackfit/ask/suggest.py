@@ -44,6 +44,8 @@ def _adds_nothing(changes: dict[str, Any], answer: dict[str, Any], other: dict[s
     """Return whether a change is none: 4 bits for what has 4 bits, or layers in RAM where none need to go there."""
     if {"gpu_layers", "cpu_experts"} & changes.keys() and not other.get("offloaded"):
         return True
+    if "text_only" in changes:
+        return bool(other["per_device"]["workspace_bytes"] == (answer["per_device"] or {}).get("workspace_bytes"))
     if "precision" not in changes or answer["per_device"] is None:
         return False
     return bool(other["per_device"]["weights_bytes"] > 0.9 * answer["per_device"]["weights_bytes"])
@@ -62,6 +64,8 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
         tried.append(
             ("attention on every device for its own requests", {**_free(question), "dp": answer["layout"]["tp"]})
         )
+    if not question.text_only and not question.images and answer.get("runtime") == "vllm":
+        tried.append(("images switched off", {"text_only": True}))
     if question.kv_precision is None:
         cache = "q8_0" if answer["runtime"] == "llama.cpp" else "fp8"
         tried.append((f"the cache in {cache}", {"kv_precision": cache}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,9 @@ from rackfit.errors import UnknownNameError
 from rackfit.memory.device_memory import Label, Report, device_memory
 from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Tier, Tower
 from rackfit.records.indices import parse_indices
+
+MERGED_PATCHES = 4
+"""Patches per token where a record does not say: most encoders merge 2 x 2."""
 
 
 def row_of(connection: sqlite3.Connection, table: str, key: str, value: str) -> dict[str, Any]:
@@ -70,6 +74,15 @@ def _group(row: dict[str, Any]) -> LayerGroup:
     )
 
 
+def _tower(row: dict[str, Any]) -> Tower:
+    """Return a tower; `2x2 pixel shuffle` merges four patches into a token, and so does what names no figure."""
+    merged = re.match(r"(\d)x\1", row["merge"] or "")
+    patches = int(merged[1]) ** 2 if merged else 1 if row["merge"] == "none" else MERGED_PATCHES
+    return Tower(
+        row["tower_kind"], row["params"], row["max_tokens_per_image"], row["width"], row["d_ff"], patches
+    )  # fmt: skip
+
+
 def read_model(connection: sqlite3.Connection, model_id: str) -> Model:
     """Return an architecture with its layer groups and towers.
 
@@ -92,7 +105,7 @@ def read_model(connection: sqlite3.Connection, model_id: str) -> Model:
         params_text=row["params_text"],
         params_total=row["params_total"],
         params_active=row["params_active"],
-        towers=tuple(Tower(tower["tower_kind"], tower["params"], tower["max_tokens_per_image"]) for tower in towers),
+        towers=tuple(_tower(tower) for tower in towers),
         mtp_params=row["mtp_params"] or 0,
         max_context=row["max_context"],
         q_lora_rank=row["q_lora_rank"],

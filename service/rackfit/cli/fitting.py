@@ -53,6 +53,7 @@ _QUESTION = (
     click.option("--lora-slots", type=ONE_OR_MORE, help="Adapters loaded at a time"),
     click.option("--lora-rank", type=ONE_OR_MORE, help="Largest rank of an adapter"),
     click.option("--images", type=ONE_OR_MORE, help="Images per request"),
+    click.option("--text-only", is_flag=True, help="Images switched off: vLLM then profiles none"),
     click.option("--usable", "usable_gib", type=AMOUNT, metavar="GIB", help="Usable memory per device, GiB"),
     click.option("--reserve", "reserve_gib", type=AMOUNT, metavar="GIB", help="Kept free per device, GiB"),
     click.option("--max-price", type=AMOUNT, help="Most per hour, by the offers that --currency, --term ... let count"),
@@ -243,6 +244,8 @@ def _changes(answer: Mapping[str, Any]) -> list[str]:
 
 def _option(name: str, value: Any) -> str:
     option = f"--{name.replace('_', '-')}"
+    if value is True:
+        return option
     return f"without {option}" if value is None else f"{option} {shlex.quote(str(value))}"
 
 

@@ -206,7 +206,7 @@ def bind(
     runtime = terms.runtime + extras[stage] + charges[stage] - kv
     total = weights + kv + terms.workspace + runtime
     halves = [
-        spread * (load + extra) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt
+        spread * (load + extra) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt + terms.doubt
         for load, extra in zip(loads, extras, strict=True)
     ]
     copied = COPY_SPREAD if budget.cache_copies > 1 else 0.0

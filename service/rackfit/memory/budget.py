@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
+from rackfit.memory.graphs import graph_bytes
 
 GIB = 2**30
 MIB = 2**20
@@ -31,6 +32,8 @@ class Knobs:
     max_sequences: int | None = None
     eager: bool = False
     reserve_bytes: int = 0
+    text_only: bool = False
+    """Images are switched off: nothing is profiled for them."""
 
 
 DEFAULT_KNOBS = Knobs()
@@ -51,6 +54,10 @@ class Terms:
     limit: Number
     batched_tokens: Number
     max_sequences: Number
+    graphs: Number = 0
+    """Bytes of captured graphs, which lie in `runtime` or `outside`."""
+    doubt: Number = 0
+    """Bytes that the engine may charge on top and that its source does not fix."""
 
 
 def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
@@ -89,6 +96,30 @@ def forward_bytes(anatomy: Anatomy, budget: Budget, layout: Layout, tokens: Numb
     """
     width = 3 * anatomy.widest_ffn / layout.tp + 3 * anatomy.model.d_model
     return budget.forward_bytes * tokens * width
+
+
+def profiled_forward(anatomy: Anatomy, budget: Budget, layout: Layout, terms: Terms) -> Number:
+    """Return the peak of one forward pass over a full batch on one device, bytes, the sampler left out."""
+    return forward_bytes(anatomy, budget, layout, terms.batched_tokens)
+
+
+def encoder_bytes(anatomy: Anatomy, layout: Layout) -> float:
+    """Return what encoding one image of the largest size takes on one device, bytes; 0 without a vision tower.
+
+    vLLM profiles a multimodal model with images of the maximum feature size before it sizes the cache. As in the
+    language model: 2 B x patches x (3 d_ff / TP + 3 d). Seen: Mistral-Small-3.2 2.12 GiB of activations where text
+    alone gives 1.73 (llm-d planner table); a 27B with images of 65,536 patches 2.21 GiB at 2048 tokens, where text
+    alone gives 0.26 (vllm#52872).
+    """
+    found = [tower for tower in anatomy.model.towers if tower.width and tower.max_tokens_per_image]
+    return max(
+        (
+            2.0 * (tower.max_tokens_per_image or 0) * tower.patches_per_token
+            * (3 * (tower.d_ff or 4 * (tower.width or 0)) / layout.tp + 3 * (tower.width or 0))
+            for tower in found
+        ),
+        default=0.0,
+    )  # fmt: skip
 
 
 def profiled_context(anatomy: Anatomy, context: int, knobs: Knobs) -> int:
@@ -137,9 +168,11 @@ def engine_terms(
     logits = logit_rows * anatomy.model.vocab_size if anatomy.caches_tokens else 0
     sampler = logits * budget.sampler_bytes_per_logit
     workspace = forward + sampler if budget.profiled_tokens == "ubatch" else maximum(forward, sampler)
+    if budget.runtime_id == "vllm" and not knobs.text_only:
+        workspace = workspace + encoder_bytes(anatomy, layout)
     parallel = layout.devices > 1
     held = budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single
-    graphs = 0 if knobs.eager else budget.graph_bytes
+    graphs = 0 * total if knobs.eager else graph_bytes(anatomy, budget, layout, tokens, sequences) + 0 * total
     runtime = held + logits * budget.persistent_bytes_per_logit + (graphs if budget.graphs_in_budget else 0)
     outside = budget.context_bytes + (0 if budget.graphs_in_budget else graphs)
     if budget.equation == "share_of_total":
@@ -151,4 +184,5 @@ def engine_terms(
         workspace = 0 * total  # activations and graphs live in the share that is left free
     else:
         limit = total - outside
-    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences)
+    doubt = graphs if budget.graphs_in_budget else 0 * total
+    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences, graphs, doubt)

@@ -54,6 +54,10 @@ class Tower:
     kind: str
     params: int
     max_tokens_per_image: int | None
+    width: int | None = None
+    d_ff: int | None = None
+    patches_per_token: int = 1
+    """Patches that the projector merges into one token of the language model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ FIT = (
         Field("lora_slots", "Adapter slots", "none"),
         Field("lora_rank", "Adapter rank", "16"),
         Field("images", "Images per request", "none"),
+        Field("text_only", "Images switched off", choices=("yes",), empty="no", help="vLLM then profiles none"),
     )),
     Group("Part of the model in RAM (llama.cpp)", (
         Field("gpu_layers", "Layers on devices", "all", help="a count, or auto for the most that fit"),

@@ -99,7 +99,7 @@ class Form(PageForm):
         "gpu_layers": figures.amount("auto"),
         "cpu_experts": figures.amount("auto", "all"),
         "split": figures.LAYERS,
-        "mtp": figures.FLAG,
+        **dict.fromkeys(("mtp", "text_only"), figures.FLAG),
     }
 
     model: str = ""
@@ -127,6 +127,7 @@ class Form(PageForm):
     lora_slots: str = ""
     lora_rank: str = ""
     images: str = ""
+    text_only: str = ""
     split: str = ""
 
 
