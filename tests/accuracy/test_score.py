@@ -258,7 +258,7 @@ def test_the_vocabulary_is_known(quantity: str) -> None:
         ({"batch": "1e400"}, "batch"),
         ({"pp": "9" * 400}, "pp"),
         ({"model_id": "nobody/nothing-7b"}, "nobody/nothing-7b"),
-        ({"gpu": "Quantum Abacus 9000"}, "Quantum Abacus 9000"),
+        ({"gpu": "Quantum Abacus 9000", "quantity": "kv_gib_per_gpu"}, "Quantum Abacus 9000"),
         ({"gpu": "0x H100"}, "0 devices"),
         ({"precision_or_quant": "int3.7"}, "int3.7"),
         ({"kv_dtype": "fp7"}, "fp7"),

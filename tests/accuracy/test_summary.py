@@ -141,7 +141,10 @@ def test_the_worst_begin_outside_their_range(connection):
 
 def test_refusals_name_their_cases(connection):
     """Reasons with the most cases first, each with examples."""
-    unknown = [row(connection, case(case_id=f"X{number}", gpu="No such card 9000")) for number in range(3)]
+    unknown = [
+        row(connection, case(case_id=f"X{number}", gpu="No such card 9000", quantity="kv_gib_per_gpu"))
+        for number in range(3)
+    ]
     found = summary.refusals([*unknown, row(connection, case(case_id="Y", quantity="nonsense"))])
     assert [entry["cases"] for entry in found] == [3, 1] and found[0]["case_ids"] == ["X0", "X1", "X2"]
 

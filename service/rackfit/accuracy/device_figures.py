@@ -9,6 +9,7 @@ from rackfit.accuracy.setting import CaseSetting
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UnsupportedError
 from rackfit.memory.budget import GIB
+from rackfit.memory.device_memory import older_apple_limit
 
 
 def driver_total(setting: CaseSetting) -> Figure:
@@ -35,12 +36,12 @@ def metal_limit(setting: CaseSetting) -> Figure:
         device.accelerator_id,
         size,
     )
-    if rows:
-        sizes = sorted(float(row["usable_bytes"]) for row in rows)
-        return Figure(
-            sizes[0], 0.999 * sizes[0], 1.001 * sizes[-1], ("lowest limit on record for this chip and memory",)
-        )
-    return driver_total(setting)
+    known = [float(row["usable_bytes"]) for row in rows]
+    if size is None:
+        return driver_total(setting)
+    known += [float(older_apple_limit(size)), float(device.memory_bytes)]
+    note = "the limit of older macOS; that of 26 and later is the upper end of the range"
+    return Figure(min(known), 0.999 * min(known), 1.001 * max(known), (note,))
 
 
 def _ram_in_name(text: str) -> float | None:

@@ -27,7 +27,7 @@ from rackfit.accuracy.process_figures import (
 )
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.speed import decode_speed
-from rackfit.accuracy.weight_figures import file_size, weights_per_device, weights_total
+from rackfit.accuracy.weight_figures import engine_on_disk, file_size, weights_per_device, weights_total
 from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import NO
 from rackfit.memory.budget import GIB, MIB
@@ -66,7 +66,7 @@ QUANTITIES: dict[str, Estimator] = {
     "file_bytes": file_size,
     "file_gb": in_unit(file_size, GB),
     "file_gib": in_unit(file_size, GIB),
-    "engine_disk_gb": in_unit(weights_total, GB),
+    "engine_disk_gb": in_unit(engine_on_disk, GB),
     "activation_peak_gib_per_gpu": in_unit(activation_peak, GIB),
     "non_torch_gib_per_gpu": in_unit(non_torch, GIB),
     "cuda_graph_gib_per_gpu": in_unit(graphs, GIB),

@@ -40,6 +40,8 @@ class CaseSetting:
     machine: Machine | None
     assumed: tuple[str, ...]
     connection: sqlite3.Connection
+    device_problem: str | None = None
+    """Why the device named could not be found; what no device matters to is estimated all the same."""
 
     @property
     def counted_bytes(self) -> float | None:
@@ -78,7 +80,7 @@ class CaseSetting:
             UnsupportedError: the case names none.
         """
         if self.machine is None:
-            raise UnsupportedError("the case names no device")
+            raise UnsupportedError(self.device_problem or "the case names no device")
         return self.machine.device
 
     @property
@@ -172,13 +174,27 @@ def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> 
     """
     assumed: list[str] = []
     subject = _subject(connection, case, assumed)
-    machine = _machine(connection, case, assumed)
+    problem: str | None = None
+    try:
+        machine = _machine(connection, case, assumed)
+    except UnknownNameError as error:
+        machine, problem = None, str(error)
     precision = _precision(connection, context, case, subject, assumed)
     kv_id, kv_bits = _cache(context, case, assumed)
     gguf = precision is not None and precision.family == "gguf"
     engine = find_engine(case.engine, context.budgets, gguf, machine.device.vendor if machine else None)
     return CaseSetting(
-        case, context, subject, precision, kv_id, kv_bits, engine, machine, (*assumed, *engine.assumed), connection
+        case,
+        context,
+        subject,
+        precision,
+        kv_id,
+        kv_bits,
+        engine,
+        machine,
+        (*assumed, *engine.assumed),
+        connection,
+        problem,
     )
 
 

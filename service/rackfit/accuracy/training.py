@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.figures import GB, Figure, around
 from rackfit.accuracy.training_head import HEAD_ONLY, head_only
-from rackfit.accuracy.training_jobs import Reading, params_of, read_case
+from rackfit.accuracy.training_jobs import Reading, anatomy_of, params_of, read_case
 from rackfit.accuracy.training_words import degrees_of
 from rackfit.ask.question import find_machines, find_model
 from rackfit.catalog.context import Context
@@ -239,13 +239,16 @@ def _shape(case: Case) -> dict[str, int]:
     return {key: int(value or 0) for key, value in found.items()}
 
 
-def activation_total(_: sqlite3.Connection, case: Case) -> Figure:
+def activation_total(connection: sqlite3.Connection, case: Case) -> Figure:
     """Return activation bytes of a plain GPT model as the ZeRO paper counts them (section 3.2).
 
     About 12 x hidden x batch x sequence x layers values of 16 bits; with checkpoints one hidden state per layer and a
     layer's work.
     """
     hidden, layers = case.number("hidden") or case.number("h"), case.number("layers")
+    if case.model and not (hidden and layers):
+        model = anatomy_of(connection, case, []).model
+        hidden, layers = float(model.d_model), float(model.n_layers)
     if not hidden or not layers or not case.context:
         raise UnsupportedError("the formula needs hidden, layers and sequence length")
     tokens = case.context * (case.batch or 1)

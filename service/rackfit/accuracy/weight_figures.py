@@ -17,6 +17,8 @@ LOADED_SPREAD = 0.03
 CONVERTED = frozenset({"int4", "int8", "bnb", "mlx", "hqq", "exl", "aqlm"})
 """Families of formats that others convert to: such files mostly leave the prediction layers out."""
 
+SIXTEEN_BITS = 16
+
 COUNT_ALONE = "from the parameter count alone: which tensors keep more bits is not known"
 
 
@@ -80,3 +82,17 @@ def file_size(setting: CaseSetting) -> Figure:
     if precision.family in CONVERTED:
         return Figure(loaded.value, loaded.low, loaded.high + predicted, loaded.assumed)
     return Figure(loaded.value + predicted, loaded.low, loaded.high + predicted, loaded.assumed)
+
+
+def engine_on_disk(setting: CaseSetting) -> Figure:
+    """Return the bytes of all shards of a TensorRT-LLM engine.
+
+    A shard holds the weights of its rank. The token embedding is whole in each of them: "by default embedding
+    parallelism is disabled" (TensorRT-LLM, convert_checkpoint.py, --use_parallel_embedding); with it they divide.
+    """
+    total = weights_total(setting)
+    if setting.counted_bytes is not None:
+        return total
+    tables = setting.anatomy.outer_roles.get("embedding", 0) * SIXTEEN_BITS / 8
+    copies = (setting.case.tp or 1) - 1
+    return Figure(total.value + copies * tables, total.low, total.high + copies * tables, total.assumed)

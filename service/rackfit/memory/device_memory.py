@@ -40,7 +40,8 @@ UNKNOWN_UNIT_SPREAD = 0.07
 APPLE_SHARES = (
     (15, 0.6667, 0.6667),
     (24, 0.74, 0.6667),
-    (36, 0.78, 0.6667),
+    (32, 0.78, 0.6667),
+    (36, 0.78, 0.75),
     (48, 0.78, 0.75),
     (64, 0.81, 0.75),
     (1024, 0.84, 0.75),
@@ -48,8 +49,8 @@ APPLE_SHARES = (
 """(RAM up to this many GiB, default GPU share on macOS 26, share on older systems).
 
 macOS 26: 16 GB 12713 MB, 18 GB 13639 MiB, 24 GB 18185 MiB (0.74); 32 GB 25558, 36 GB 28753, 48 GB 38338 MiB (0.78);
-64 GB 55663 MB (0.81); 128 GB 110100 MiB (0.84). Older: 16 to 32 GB two thirds, from 48 GB three quarters
-(48 GB 36864, 96 GB 73728, 128 GB 98304, 192 GB 147455 MiB). 8 GB: 5460 MiB, two thirds on both.
+64 GB 55663 MB (0.81); 128 GB 110100 MiB (0.84). Older: 16 to 32 GB two thirds, from 36 GB three quarters
+(36 GB 28991.03 MB, 48 GB 36864, 96 GB 73728, 128 GB 98304, 192 GB 147455 MiB). 8 GB: 5460 MiB, two thirds on both.
 """
 
 JETSON_SHARES = ((8, 0.929, 0.01), (16, 0.944, 0.02), (1024, 0.959, 0.01))
@@ -124,6 +125,13 @@ def unified_memory(vendor: str, ram_gb: float) -> DeviceMemory:
         _, share, spread = next(row for row in JETSON_SHARES if ram_gb <= row[0])
         return DeviceMemory(round(ram_gb * GIB * share), "jetson-share", spread)
     return DeviceMemory(round(ram_gb * GIB / 2), "half-of-ram", 0.05)
+
+
+def older_apple_limit(ram_gb: float) -> int:
+    """Return the default GPU share of a Mac's RAM before macOS 26, bytes: two thirds, from 36 GB three quarters."""
+    older = next(share for size, _, share in APPLE_SHARES if ram_gb <= size)
+    exact = 2 / 3 if older < 0.7 else older
+    return round(ram_gb * GIB * exact)
 
 
 def mig_memory(device_bytes: int, profile_gb: float, label_gb: float) -> DeviceMemory:
