@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rackfit.fit.training import footprint, held_params, refusal
+from rackfit.fit.training import footprint, refusal
+from rackfit.fit.training_held import held_params
 from rackfit.fit.training_search import Host, _largest, host_need
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import LayerGroup, Model

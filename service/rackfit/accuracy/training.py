@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.figures import GB, Figure, around
 from rackfit.accuracy.training_head import HEAD_ONLY, head_only
-from rackfit.accuracy.training_jobs import Reading, anatomy_of, params_of, read_case
+from rackfit.accuracy.training_jobs import Reading, read_case
+from rackfit.accuracy.training_models import anatomy_of, params_of
 from rackfit.accuracy.training_words import degrees_of
 from rackfit.ask.question import find_machines, find_model
 from rackfit.catalog.context import Context
 from rackfit.errors import RackfitError, UnsupportedError
-from rackfit.fit.training import Footprint, footprint, held_params, layout_of, refusal, usable_bytes
+from rackfit.fit.training import Footprint, footprint, refusal, usable_bytes
+from rackfit.fit.training_held import held_params, layout_of
 from rackfit.memory.budget import GIB, MIB
 from rackfit.memory.domain import Device
 from rackfit.memory.training.activations import gpt_layer_bytes, score_ratio

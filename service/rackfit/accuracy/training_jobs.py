@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from rackfit.accuracy.cases import Case
+from rackfit.accuracy.training_models import anatomy_of
 from rackfit.accuracy.training_words import (
     Degrees,
     compiles_loss,
@@ -17,10 +18,7 @@ from rackfit.accuracy.training_words import (
     method_of,
     recompute_of,
 )
-from rackfit.ask.question import find_model
 from rackfit.catalog.context import Context
-from rackfit.catalog.read import read_model, rows_of
-from rackfit.errors import RackfitError, UnknownNameError, UnsupportedError
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Precision
 from rackfit.memory.training.domain import Adapter, Job, Offload, Parallel, Recipe, Rules, StateBytes
@@ -39,7 +37,6 @@ LENGTHS = (1024, 256, 4096)
 BATCHES = (1, 1, 4)
 MEGATRON_ADAM = StateBytes(2, 4, 4, 0, 8)
 """bf16 weights, fp32 main gradients, fp32 master and moments (Megatron-Core, distributed optimizer: 6 + 12/d)."""
-MULTIPLES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,96 +47,6 @@ class Reading:
     model_id: str
     precision_id: str
     assumed: tuple[str, ...]
-
-
-def params_of(text: str) -> float | None:
-    """Return a parameter count such as 7.5B, 2851M or 8030261248.
-
-    >>> params_of("2851M")
-    2851000000.0
-    """
-    match = re.fullmatch(r"\s*([\d.]+(?:e\d+)?)\s*([kmbt]?)\s*", text.casefold())
-    return float(match[1]) * MULTIPLES.get(match[2], 1.0) if match else None
-
-
-def anatomy_of(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> Anatomy:
-    """Return the model of a case; a bare size is answered by the dense model nearest in size.
-
-    Raises:
-        UnknownNameError: a name that is no model.
-        UnsupportedError: neither a name nor a size.
-    """
-    name = re.sub(r"\s*\([^)]*\)\s*$", "", case.model).strip()
-    cut = re.search(r"cut to (\d+) layers", name)
-    if cut:
-        name = name[: cut.start()].strip()
-    size = re.fullmatch(r"(\d+(?:\.\d+)?[bm])( class)?", name.casefold())
-    params = params_of(size[1]) if size else params_of(case.params)
-    try:
-        if not name or size:
-            raise UnknownNameError("model", name, [])
-        anatomy = find_model(
-            connection, "llama-4-scout-17b-16e" if cut and "scout" in name.casefold() else name
-        ).anatomy
-    except UnknownNameError:
-        sized = re.search(r"(\d+(?:\.\d+)?)b\b", name.casefold())
-        params = params or (float(sized[1]) * 1e9 if sized else None)
-        if params is None:
-            raise
-        plain = re.search(r"\b(mpt|gpt|opt|bloom|falcon|pythia)", name.casefold()) is not None
-        family = re.match(r"[a-z]+", name.casefold())
-        routed = case.settings.get("moe") == "true"
-        anatomy = (nearest_routed(connection, params, family[0]) if family and routed else None) or nearest_dense(
-            connection, params, gated=not plain
-        )
-        assumed.append(f"model: {anatomy.model.model_id}, nearest to {params:.3g} parameters of its kind")
-    return cut_layers(anatomy, int(cut[1])) if cut else anatomy
-
-
-def nearest_dense(connection: sqlite3.Connection, params: float, gated: bool = True) -> Anatomy:
-    """Return the dense decoder whose parameter count is nearest (by ratio), the later id where two are as near."""
-    rows = rows_of(
-        connection,
-        "select model_id, params_total from models where params_active = params_total or params_active is null "
-        "order by abs(log(params_total * 1.0 / ?)), model_id limit 60",
-        params,
-    )
-    for row in rows:
-        anatomy = Anatomy(read_model(connection, row["model_id"]))
-        if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn == gated and uniform(anatomy):
-            return anatomy
-    raise UnsupportedError(f"no model near {params:.3g} parameters")
-
-
-def nearest_routed(connection: sqlite3.Connection, params: float, family: str) -> Anatomy | None:
-    """Return the model with experts of a family whose parameter count is nearest, None where none is near."""
-    rows = rows_of(
-        connection,
-        "select model_id from models where model_id like ? and params_active < params_total "
-        "and params_total between ? and ? order by abs(log(params_total * 1.0 / ?)), model_id limit 1",
-        f"%{family}%",
-        params / 1.5,
-        params * 1.5,
-        params,
-    )
-    return Anatomy(read_model(connection, rows[0]["model_id"])) if rows else None
-
-
-def uniform(anatomy: Anatomy) -> bool:
-    """Return whether every layer has attention and no state: a plain decoder."""
-    return all(group.n_heads and not group.state_elems for group in anatomy.model.groups)
-
-
-def cut_layers(anatomy: Anatomy, layers: int) -> Anatomy:
-    """Return the model with its first `layers` layers only, kinds in proportion."""
-    model, kept, left = anatomy.model, [], layers
-    for group in model.groups:
-        share = min(left, max(1, round(layers * group.count / model.n_layers)))
-        if share:
-            kept.append(replace(group, count=share, indices=None))
-        left -= share
-    params = model.non_layer_params + sum(group.count * group.params for group in kept)
-    return Anatomy(replace(model, groups=tuple(kept), params_text=params, params_total=params))
 
 
 def base_precision(context: Context, case: Case, method: str) -> Precision:
@@ -230,18 +137,37 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         state = BF16_ADAM if "pure" in said else FP32_ADAM
     elif rules.name == "llm-foundry" and case.settings.get("mixed_precision") == "PURE":
         state = BF16_ADAM
-    recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state)
-    optimizer = case.settings.get("optimizer", "").casefold().replace(" ", "_")
+    compute = 4.0 if re.fullmatch(r"fp32|float32", said) and rules.name != "torchtitan" else 2.0
+    recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state, compute_bytes=compute)
+    named = optimizer_named(case.settings.get("optimizer", ""))
     single = degrees.devices == 1 and rules.name == "torchtune" and "cumulative" not in case.settings
     if single or "paged 8bit" in case.settings.get("extra", ""):
         recipe = with_optimizer(recipe, "paged_adamw_8bit")  # torchtune's single-device configurations
-    elif "8bit" in optimizer or "adamw8bit" in case.settings.get("cumulative", ""):
+    elif "adamw8bit" in case.settings.get("cumulative", ""):
         recipe = with_optimizer(recipe, "adamw_8bit")
-    elif "4bit" in optimizer:
-        recipe = with_optimizer(recipe, "adamw_4bit")
-    elif "paged" in optimizer:
-        recipe = with_optimizer(recipe, "paged_adamw_32bit")
+    elif named is not None:
+        recipe = with_optimizer(recipe, named)
     return recipe
+
+
+OPTIMIZERS = (
+    ("adafactor", "adafactor"), ("muon", "muon"), ("momentum", "sgd_momentum"), ("sgd", "sgd"), ("lomo", "sgd"),
+)  # fmt: skip
+"""Word in an optimizer's name -> name whose states it has, where no width is said."""
+
+
+def optimizer_named(text: str) -> str | None:
+    """Return the optimizer whose states replace the recipe's, None for Adam as the recipe has it."""
+    said = text.casefold().replace(" ", "_").replace("-", "_")
+    if "8bit" in said:
+        return "lion_8bit" if "lion" in said else "paged_adamw_8bit" if "paged" in said else "adamw_8bit"
+    if "4bit" in said:
+        return "adamw_4bit"
+    if "paged" in said:
+        return "paged_adamw_32bit"
+    if "lion" in said:
+        return "lion"
+    return next((name for word, name in OPTIMIZERS if word in said), None)
 
 
 def offload_of(case: Case, degrees: Degrees) -> Offload:
@@ -316,6 +242,7 @@ def _job(
     degrees = _unstated(case, degrees_of(case), rules, method, anatomy)
     recompute, every = recompute_of(case, rules)
     said = case.settings.get("method", "").casefold()
+    trained, frozen = models_of(said, adapter is not None, rules.name, case.engine.casefold())
     techniques = case.settings.get("cumulative", "") + case.settings.get("extra", "")
     return Job(
         anatomy,
@@ -330,7 +257,8 @@ def _job(
         adapter=adapter,
         loss=loss_of(case, rules, method),
         head_tokens_factor=preference_factor(case, said),
-        extra_models=1.0 if said.startswith(("dpo", "kto")) else 3.0 if said == "ppo" else 0.0,
+        extra_models=frozen,
+        trained_models=trained,
         accumulates=(case.number("grad_accum") or 1) > 1 or (rules.unsharded_gradients and degrees.stage >= 2),
         tiled_mlp=case.settings.get("tiled_mlp") == "true",
         fused_update="opt_in_bwd" in techniques or "optimizer_in_bwd" in techniques,
@@ -338,6 +266,23 @@ def _job(
         drops=drops_of(case),
         packed="true" in (case.settings.get("packed"), case.settings.get("packing"), case.settings.get("padding_free")),
     )
+
+
+def models_of(said: str, adapted: bool, framework: str, engine: str) -> tuple[float, float]:
+    """Return (models that are trained, frozen copies beside them) of a method; adapters have their base as reference.
+
+    PPO trains actor and critic beside reference and reward model, DPO, KTO and GRPO have a reference. ColossalChat's
+    figures leave no room for a critic's states; verl's examples keep the reference on the host
+    (ref.fsdp_config.param_offload).
+    """
+    if said.startswith("ppo"):
+        if framework == "colossalchat":
+            return 1.0, 3.0
+        return (1.0, 2.0) if adapted else (2.0, 2.0)
+    if "verl" in engine:
+        return 1.0, 0.0
+    with_reference = said.startswith(("dpo", "kto", "grpo")) and not adapted
+    return 1.0, 1.0 if with_reference else 0.0
 
 
 def fuses_attention(case: Case, rules: Rules, model_id: str) -> bool:
@@ -380,6 +325,3 @@ def preference_factor(case: Case, said: str) -> float:
     if case.number("sequences_per_batch") and case.batch:
         return float(case.number("sequences_per_batch") or 0) / case.batch
     return 2.0 if said.startswith(("dpo", "simpo", "orpo")) else 1.0
-
-
-__all__ = ["RackfitError", "Reading", "params_of", "read_case"]

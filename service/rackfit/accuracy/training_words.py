@@ -79,7 +79,9 @@ def framework_of(case: Case) -> tuple[Rules, str | None]:
 
 def _variant(case: Case, rules: Rules, said: str) -> Rules:
     if rules.name == "ms-swift" and case.dp_or_zero.casefold().startswith("zero"):
-        return overheads.DEEPSPEED
+        rules = overheads.DEEPSPEED
+    if case.settings.get("liger") == "true" and rules.name == "deepspeed":
+        return replace(rules, loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
     if case.settings.get("liger") == "true":
         return replace(overheads.LIGER, prints=rules.prints)
     techniques = case.settings.get("cumulative", "")
@@ -186,6 +188,8 @@ def loss_of(case: Case, rules: Rules, method: str) -> str | None:
         return "chunked_compiled"
     if (rules.name == "transformers" and said.startswith("full_logits")) or case.settings.get("liger") == "false":
         return "full_shifted"
+    if case.settings.get("task") == "classification":
+        return "none"
     return next((name for word, name in LOSS_WORDS if said and word in said), None)
 
 

@@ -146,6 +146,8 @@ class Rules:
     """Grouped keys and values are copied out to all heads before attention."""
     step_bytes: float | None = None
     """Temporary bytes per trained parameter at the update; None takes the recipe's."""
+    step_elements: float = 0.0
+    """Values that an update goes through at a time at stage 3; 0: all of a rank's."""
     unsharded_gradients: bool = False
     """Gradients stay whole on each rank while micro-batches are accumulated (FSDP under no_sync)."""
     flat_gradients: bool = False
@@ -171,6 +173,10 @@ class Rules:
     """The same under full recompute, whose short-lived blocks fragment."""
     context_bytes: int = 600 * 2**20
     """Driver context, libraries and collective buffers beside the allocator."""
+    copies_gradients: bool = False
+    """Plain data parallelism keeps every gradient twice: in its parameter and in the bucket that is reduced."""
+    autocasts: bool = False
+    """Weights that are kept in fp32 are cast for each operation, and the casts wait for the backward pass."""
     own_streams: bool = False
     """Gradients are reduced into memory of a stream of their own: the allocator keeps a pool per stream, so that what
     they take is reserved beside the peak of the main stream, whichever moment that is."""

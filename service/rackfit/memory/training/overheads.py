@@ -11,6 +11,9 @@ from dataclasses import replace
 
 from rackfit.memory.training.domain import Rules
 
+UNFUSED = ("gpt-oss", "gpt2", "bert", "bloom", "starcoder", "gpt-j", "gpt-neo", "codegen")
+"""Parts of ids of models whose modeling code of Transformers writes attention out by default."""
+
 TRANSFORMERS = Rules(
     "transformers",
     "full",
@@ -18,10 +21,13 @@ TRANSFORMERS = Rules(
     reserved=1.04,
     reserved_full=1.06,
     reduce_bytes=2.0,
-    unfused=("gpt-oss",),
+    copies_gradients=True,
+    autocasts=True,
+    unfused=UNFUSED,
 )
 """HF Trainer: eager blocks, norms widened to fp32, logits widened for the loss (transformers/loss/loss_utils.py);
-attention with sinks has no fused kernel unless one is asked for (modeling_gpt_oss.py, _supports_sdpa)."""
+attention with sinks has no fused kernel unless one is asked for (modeling_gpt_oss.py, _supports_sdpa), nor had the
+models of before 2023 for as long as they were the usual ones (SDPA for GPT-2 and BERT from 4.42 and 4.46 on)."""
 
 LITGPT = Rules(
     "litgpt",
@@ -58,16 +64,19 @@ DEEPSPEED = Rules(
     "full",
     bucket_elements=5e8,
     live_elements=1e9,
+    step_elements=1e9,
     flat_gradients=True,
     reserved=1.05,
     reserved_full=1.08,
     step_bytes=6.0,
     prints="allocated",
     spread=0.2,
+    unfused=UNFUSED,
 )
 """deepspeed/runtime/zero/stage_1_and_2.py: fp32 copy of the reduced gradients at the step beside their 16-bit flat copy
 (6 bytes per partitioned parameter), two buckets of 5e8 values; partitioned_param_coordinator.py: gathered weights that
-are used again within 1e9 values stay; stage3.py: grad_partitions_flat_buffer."""
+are used again within 1e9 values stay; stage3.py: grad_partitions_flat_buffer,
+updates by groups of 1e9 values (sub_group_size)."""
 
 TORCHTUNE = Rules(
     "torchtune", "chunked", prints="allocated", reserved=1.05, reserved_full=1.1, step_bytes=0.0, spread=0.1
@@ -137,7 +146,7 @@ MEGATRON = Rules(
 """Megatron-LM and Megatron-Bridge: Transformer Engine's fused norm and SwiGLU, fp32 main gradients, distributed
 optimizer, vocabulary-parallel loss."""
 
-PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12)
+PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12, unfused=UNFUSED)
 """peft/method_comparison: eager Transformers, fp32 adapters on a 16-bit base, no recompute."""
 
 LIGER = replace(TRANSFORMERS, name="liger", spread=0.15, loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)

@@ -25,6 +25,7 @@ COMPONENTS = {
     "gathered": ("rf-t-work", "gathered weights"),
     "reduced": ("rf-t-work", "gradients being reduced"),
     "dequantised": ("rf-t-work", "a widened matrix"),
+    "cast": ("rf-t-work", "16-bit casts of the weights"),
     "buckets": ("rf-t-work", "communication buckets"),
     "step": ("rf-t-step", "temporaries of the update"),
 }
