@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rackfit.accuracy.asked import Settings
 from rackfit.errors import UsageError
 from rackfit.tabular.reading import parse_csv, read_text
 
@@ -43,7 +44,7 @@ class Case:
     context: int | None
     batch: int | None
     engine: str
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Settings = field(default_factory=lambda: Settings({}))
     remarks: tuple[str, ...] = ()
     """Parts of other_config that are no key=value pair."""
     params: str = ""
@@ -107,7 +108,7 @@ def parse_case(row: Mapping[str, str | None]) -> Case:
         context=_whole(text["context_tokens"], "context_tokens", problems),
         batch=_whole(text["batch"], "batch", problems),
         engine=text["engine_and_version"],
-        settings={key.strip(): value.strip() for key, value in pairs},
+        settings=Settings({key.strip(): value.strip() for key, value in pairs}),
         remarks=tuple(part.strip() for part in text["other_config"].split(";") if part.strip() and "=" not in part),
         params=text["params_total"],
         problem="; ".join(problems) or None,

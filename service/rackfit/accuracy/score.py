@@ -87,7 +87,7 @@ def estimate_case(connection: sqlite3.Connection, context: Context, case: Case) 
         figure.high,
         "resolved",
         None,
-        (*setting.assumed, *figure.assumed),
+        (*setting.assumed, *figure.assumed, *_ignored(case)),
         setting.subject.anatomy.model.model_id if setting.subject else None,
         setting.machine.device.accelerator_id if setting.machine else None,
         setting.precision.precision_id if setting.precision else None,
@@ -105,7 +105,8 @@ def _estimate_training(
         return Estimate(case, measured, None, None, None, "refused", str(error))
     figure = told.figure
     return Estimate(
-        case, measured, figure.value, figure.low, figure.high, "resolved", None, figure.assumed, told.model_id,
+        case, measured, figure.value, figure.low, figure.high, "resolved", None,
+        (*figure.assumed, *_ignored(case)), told.model_id,
         told.accelerator_id, told.precision_id,
     )  # fmt: skip
 
@@ -113,6 +114,12 @@ def _estimate_training(
 def _is_training_speed(case: Case) -> bool:
     """Return whether a case is of the speed of training."""
     return case.quantity in SPEED or (case.kind == "K8" and case.quantity == "tokens_per_s")
+
+
+def _ignored(case: Case) -> tuple[str, ...]:
+    """Return a note of the settings that have no part in the estimate; none where there are none."""
+    unread = case.settings.unread
+    return (f"settings without a part in this estimate: {', '.join(unread)}",) if unread else ()
 
 
 def _out_of_scope(case: Case) -> str | None:

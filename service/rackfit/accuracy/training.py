@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from rackfit.accuracy.cases import Case
-from rackfit.accuracy.figures import GB, Figure, around
+from rackfit.accuracy.figures import GB, MB, Figure, around
 from rackfit.accuracy.training_head import HEAD_ONLY, head_only
 from rackfit.accuracy.training_jobs import Reading, read_case
 from rackfit.accuracy.training_models import anatomy_of, params_of
@@ -17,6 +18,7 @@ from rackfit.catalog.context import Context
 from rackfit.errors import RackfitError, UnsupportedError
 from rackfit.fit.training import Footprint, footprint, refusal, usable_bytes
 from rackfit.fit.training_held import held_params, layout_of
+from rackfit.fit.training_search import HOST_SHARE
 from rackfit.memory.budget import GIB, MIB
 from rackfit.memory.domain import Device
 from rackfit.memory.training.activations import gpt_layer_bytes, score_ratio
@@ -34,6 +36,12 @@ METHODS = ("method", "optimizer", "trainable", "act_ckpt", "ac")
 """Settings that only a training run has."""
 QUANTITIES = frozenset({"peak_active_gib_per_gpu", "peak_reserved_gib_per_gpu"})
 """Quantities of training runs alone, beside those of `FORMULAS`."""
+UNITS = (("gib", GIB), ("mib", MIB), ("gb", GB), ("mb", MB))
+"""Word in a quantity's name -> its bytes."""
+ANSWERED = re.compile(
+    r"fits|(peak(_active|_reserved)?|weights)_(gib|mib|gb|mb)_(per_gpu|total)|nvidia_smi_used_mib_per_gpu"
+)
+"""Quantities that follow from a job's bytes."""
 
 
 def is_training(case: Case) -> bool:
@@ -69,6 +77,8 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
         raise UnsupportedError(case.problem)
     if case.quantity in FORMULAS:
         return Told(FORMULAS[case.quantity](connection, case))
+    if ANSWERED.fullmatch(case.quantity) is None:
+        raise UnsupportedError(f"quantity {case.quantity!r} is not known of training runs")
     device = _device(connection, case)
     if case.settings.get("method") == HEAD_ONLY:
         return Told(head_only(case, device), accelerator_id=None if device is None else device.accelerator_id)
@@ -76,7 +86,7 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
     found = [_footprint(job) for job in reading.jobs]
     shown = None if device is None else device.accelerator_id
     if case.quantity == "fits":
-        return Told(_fits(found, device, reading), reading.model_id, shown, reading.precision_id)
+        return Told(_fits(case, found, device, reading), reading.model_id, shown, reading.precision_id)
     pick, unit = _measure(case, reading, device)
     if case.settings.get("phase", "").startswith("after") or case.quantity.startswith("weights_"):
         figure = _after_init(reading, unit)
@@ -113,16 +123,16 @@ def _measure(case: Case, reading: Reading, device: Device | None) -> tuple[Calla
     prints = {"allocated": "allocated", "active": "allocated", "reserved": "reserved"}.get(
         case.settings.get("measure", ""), reading.jobs[0].rules.prints
     )
-    unit = GIB
+    unit = next((size for word, size in UNITS if f"_{word}_" in case.quantity), GIB)
     if case.quantity == "nvidia_smi_used_mib_per_gpu":
-        prints, unit = "driver", MIB
+        prints = "driver"
     elif "reserved" in case.quantity:
         prints = "reserved"
     elif "active" in case.quantity:
         prints = "allocated"
     elif case.quantity == "peak_gib_per_gpu" and reading.jobs[0].rules.name not in RESERVED_ALONE:
         prints = "allocated" if prints != "driver" else prints
-    elif "_gb_" in case.quantity:
+    if "_gb_" in case.quantity:
         unit = GIB if reading.jobs[0].rules.name in BINARY_GB and "1e9" not in case.unit else GB
     picks: dict[str, Callable[[Footprint], float]] = {
         "allocated": lambda one: one.allocated,
@@ -143,11 +153,14 @@ def _after_init(reading: Reading, unit: float) -> Figure:
     return Figure(value / unit, 0.93 * value / unit, 1.1 * value / unit, reading.assumed)
 
 
-def _fits(found: list[Footprint], device: Device | None, reading: Reading) -> Figure:
-    """Return 1 where reserved bytes and the driver's context fit the device."""
+def _fits(case: Case, found: list[Footprint], device: Device | None, reading: Reading) -> Figure:
+    """Return 1 where reserved bytes and the driver's context fit the device, and what moves away a stated host."""
     if device is None:
         raise UnsupportedError("the case names no device")
-    room = usable_bytes(device)
+    room, ram = usable_bytes(device), case.number("host_gib")
+    ranks = degrees_of(case).devices
+    if ram is not None and min(one.host_bytes for one in found) * ranks > HOST_SHARE * ram * GIB:
+        return Figure(0.0, 0.0, 0.0, reading.assumed)
     answer = float(min(one.driver for one in found) <= room)
     sure = float(max(one.driver * (1 + one.spread) for one in found) <= room)
     return Figure(answer, min(sure, answer), max(sure, answer), reading.assumed)

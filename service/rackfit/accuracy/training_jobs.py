@@ -137,6 +137,8 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         state = BF16_ADAM if "pure" in said else FP32_ADAM
     elif rules.name == "llm-foundry" and case.settings.get("mixed_precision") == "PURE":
         state = BF16_ADAM
+    if case.settings.get("grad_reduce") == "bf16" and state == MEGATRON_ADAM:
+        state = MIXED_ADAM
     compute = 4.0 if re.fullmatch(r"fp32|float32", said) and rules.name != "torchtitan" else 2.0
     recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state, compute_bytes=compute)
     named = optimizer_named(case.settings.get("optimizer", ""))
@@ -242,7 +244,7 @@ def _job(
     degrees = _unstated(case, degrees_of(case), rules, method, anatomy)
     recompute, every = recompute_of(case, rules)
     said = case.settings.get("method", "").casefold()
-    trained, frozen = models_of(said, adapter is not None, rules.name, case.engine.casefold())
+    trained, frozen = models_of(case, said, adapter is not None, rules.name)
     techniques = case.settings.get("cumulative", "") + case.settings.get("extra", "")
     return Job(
         anatomy,
@@ -268,18 +270,24 @@ def _job(
     )
 
 
-def models_of(said: str, adapted: bool, framework: str, engine: str) -> tuple[float, float]:
+def models_of(case: Case, said: str, adapted: bool, framework: str) -> tuple[float, float]:
     """Return (models that are trained, frozen copies beside them) of a method; adapters have their base as reference.
 
-    PPO trains actor and critic beside reference and reward model, DPO, KTO and GRPO have a reference. ColossalChat's
-    figures leave no room for a critic's states; verl's examples keep the reference on the host
-    (ref.fsdp_config.param_offload).
+    PPO trains actor and critic beside reference and reward model, DPO, KTO and GRPO have a reference, unless its
+    answers are computed beforehand; `models` names them. ColossalChat's figures leave no room for a critic's states;
+    verl's examples keep the reference on the host (ref.fsdp_config.param_offload).
     """
+    named = [word for word in case.settings.get("models", "").casefold().split("+") if word]
+    if named and framework != "colossalchat":
+        trained = sum(word in ("actor", "critic", "policy", "value") for word in named)
+        return float(max(1, trained)), float(len(named) - trained)
+    if case.settings.get("precompute_ref") == "true":
+        return 1.0, 0.0
     if said.startswith("ppo"):
         if framework == "colossalchat":
             return 1.0, 3.0
         return (1.0, 2.0) if adapted else (2.0, 2.0)
-    if "verl" in engine:
+    if "verl" in case.engine.casefold():
         return 1.0, 0.0
     with_reference = said.startswith(("dpo", "kto", "grpo")) and not adapted
     return 1.0, 1.0 if with_reference else 0.0
@@ -302,7 +310,7 @@ def _parallel(case: Case, degrees: Degrees, rules: Rules, anatomy: Anatomy, leng
         degrees.cp if length % degrees.cp == 0 else 1,
         degrees.ep if anatomy.has_experts else 1,
         degrees.stage,
-        sequence_parallel=rules.name != "colossalchat",
+        sequence_parallel=rules.name != "colossalchat" and case.settings.get("sp", "").casefold() not in ("false", "0"),
         micro_batches=int(case.number("pp_microbatches") or (case.pp or 8 if rules.name == "torchtitan" else 8)),
         reshard=reshard,
     )

@@ -12,7 +12,8 @@ from rackfit.accuracy.training_models import anatomy_of
 from rackfit.ask.question import find_machines
 from rackfit.catalog.read_speed import read_chip, read_mfu_runs
 from rackfit.errors import UnsupportedError
-from rackfit.speed.training_time import choose_utilisation, model_flops, tokens_per_s
+from rackfit.memory.anatomy import Anatomy
+from rackfit.speed.training_time import RECOMPUTED, TERA, choose_utilisation, model_flops, tokens_per_s
 
 TFLOPS = "train_tflops_per_gpu"
 
@@ -21,6 +22,24 @@ def recompute_word(case: Case) -> str:
     """Return what a case recomputes: full, selective or none."""
     said = (case.settings.get("act_ckpt") or case.settings.get("ac") or "none").casefold()
     return "full" if said.startswith(("full", "true", "all")) else "selective" if said.startswith("sel") else "none"
+
+
+def counted_flops(case: Case, anatomy: Anatomy, length: int, usual: str) -> float:
+    """Return the FLOPs per token that the author of a case counts: `flops` names the convention, else the usual one.
+
+    Hardware FLOPs hold the second forward pass of full recompute: 8 N for 6 N (Korthikanti et al., section 5).
+    """
+    said = case.settings.get("flops", "").casefold()
+    convention = next((name for word, name in CONVENTIONS if word in said), usual)
+    done = any(word in said for word in ("hardware", "hfu", "8n"))
+    return model_flops(anatomy, length, convention) / (RECOMPUTED[recompute_word(case)] if done else 1.0)
+
+
+CONVENTIONS = (
+    ("causal", "6n_plus_causal_attention"), ("attention", "6n_plus_attention"), ("12", "6n_plus_attention"),
+    ("6n", "6n"), ("8n", "6n"),
+)  # fmt: skip
+"""Word in what an author says of the FLOPs counted -> convention."""
 
 
 def training_speed(connection: sqlite3.Connection, case: Case) -> Told:
@@ -44,9 +63,9 @@ def training_speed(connection: sqlite3.Connection, case: Case) -> Told:
         raise UnsupportedError(f"{chip.name}: no 16-bit peak or no published training run on record")
     flops = model_flops(anatomy, length, found.convention)
     shares = (found.value, found.low, found.high)
+    value, low, high = (tokens_per_s(share, peak, flops) for share in shares)
     if case.quantity == TFLOPS:
-        value, low, high = (share * peak for share in shares)
-    else:
-        value, low, high = (tokens_per_s(share, peak, flops) for share in shares)
+        counted = counted_flops(case, anatomy, length, found.convention)
+        value, low, high = (each * counted / TERA for each in (value, low, high))
     notes = (*assumed, f"estimate: {found.value:.1%} of {peak:g} TFLOPS, {found.basis}")
     return Told(Figure(value, low, high, notes), anatomy.model.model_id, chip.accelerator_id, "bf16")

@@ -71,10 +71,27 @@ def framework_of(case: Case) -> tuple[Rules, str | None]:
     said = f"{case.engine} {case.settings.get('stack', '')} {case.settings.get('framework', '')}".casefold()
     for word, rules in FRAMEWORKS:
         if word in said:
-            return _variant(case, rules, said), None
+            return _reserving(case, _variant(case, rules, said)), None
     if case.dp_or_zero.casefold().startswith("zero"):
-        return overheads.DEEPSPEED, "framework: rules of DeepSpeed assumed"
-    return overheads.TRANSFORMERS, "framework: rules of Transformers assumed"
+        return _reserving(case, overheads.DEEPSPEED), "framework: rules of DeepSpeed assumed"
+    return _reserving(case, overheads.TRANSFORMERS), "framework: rules of Transformers assumed"
+
+
+WHOLE_SEGMENTS = 1.02
+"""Reserved per allocated byte with expandable segments, which leave no holes (torch, notes on CUDA memory)."""
+
+
+def _reserving(case: Case, rules: Rules) -> Rules:
+    """Return the rules with what a case says of the allocator and the driver."""
+    if case.settings.get("expandable_segments", "").casefold() in ("true", "1"):
+        rules = replace(
+            rules,
+            reserved=min(rules.reserved, WHOLE_SEGMENTS),
+            reserved_full=min(rules.reserved_full, WHOLE_SEGMENTS),
+            varying=0.0,
+        )
+    context = case.number("cuda_context_mib")
+    return rules if context is None else replace(rules, context_bytes=round(context * 2**20))
 
 
 def _variant(case: Case, rules: Rules, said: str) -> Rules:
