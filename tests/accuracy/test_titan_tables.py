@@ -7,6 +7,7 @@ the largest over all devices).
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -90,3 +91,22 @@ def test_a_run_without_version_has_both_losses_in_its_range(connection: sqlite3.
     assert told.estimate is not None and dated.estimate is not None and told.high is not None
     assert told.estimate < dated.estimate <= told.high
     assert any("loss" in note for note in told.assumed)
+
+
+PRINTED_SPEED = (
+    (0, 5762), (1, 6667), (2, 5605), (3, 6514), (4, 3890), (5, 2540), (6, 1071), (7, 548), (8, 829), (10, 76), (11, 47),
+    (12, 31), (13, 16),
+)  # fmt: skip
+"""Row of the tables above -> tokens per second and device that the page prints."""
+
+
+def test_speed_of_the_same_runs(connection: sqlite3.Connection) -> None:
+    """Half within 20 %, all within 30 %, from one kind of parallelism to four, 8,192 tokens to 262,144."""
+    context = read_context(connection)
+    errors = []
+    for number, value in PRINTED_SPEED:
+        case = replace(printed(TABLES[number]), kind="K8", quantity="tokens_per_s", value=str(value))
+        errors.append(abs(estimate_case(connection, context, case).relative_error or 1.0))
+
+    assert median(errors) <= 0.20
+    assert max(errors) <= 0.30

@@ -197,7 +197,9 @@ def _state_need(connection: sqlite3.Connection, case: Case) -> StateNeed:
             largest = params_of(settings.get("largest_layer", "")) or _largest(connection, case)
             zero_init = settings.get("zero_init", "1").casefold() not in ("0", "false")
             return deepspeed_zero3(params, largest, per_node, nodes, optimizer, parameters, zero_init)
-        return deepspeed_zero2(params, per_node, nodes, optimizer)
+        version = re.search(r"deepspeed\D*(\d+)\.(\d+)", said)
+        newer = version is not None and (int(version[1]), int(version[2])) > (0, 15)
+        return deepspeed_zero2(params, per_node, nodes, optimizer, newer=newer)
     shards = degrees.dp if degrees.dp > 1 else degrees.devices
     state = _document_state(settings)
     return StateNeed(params * bytes_per_parameter(state, stage, shards), 0.0)

@@ -9,10 +9,12 @@ from rackfit.accuracy.figures import Figure
 from rackfit.accuracy.training import Told
 from rackfit.accuracy.training_jobs import lengths_of
 from rackfit.accuracy.training_models import anatomy_of
+from rackfit.accuracy.training_words import degrees_of
 from rackfit.ask.question import find_machines
 from rackfit.catalog.read_speed import read_chip, read_mfu_runs
 from rackfit.errors import UnsupportedError
 from rackfit.memory.anatomy import Anatomy
+from rackfit.speed.training_charges import Spread, charged
 from rackfit.speed.training_time import RECOMPUTED, TERA, choose_utilisation, model_flops, tokens_per_s
 
 TFLOPS = "train_tflops_per_gpu"
@@ -42,6 +44,16 @@ CONVENTIONS = (
 """Word in what an author says of the FLOPs counted -> convention."""
 
 
+def spread_of(case: Case) -> Spread:
+    """Return how a case spreads its job: micro-batches as stated, by the global batch, else as many as stages."""
+    degrees = degrees_of(case)
+    whole, each = case.number("global_batch"), case.number("micro_batch") or case.batch or 1
+    pieces = case.number("pp_microbatches") or (whole / (degrees.dp * each) if whole else degrees.pp)
+    interleaved = "interleaved" in case.settings.get("pp_schedule", "").casefold()
+    chunks = case.number("vpp") or (2 if interleaved else 1)
+    return Spread(degrees.pp, degrees.cp, max(1, int(pieces)), max(1, int(chunks)))
+
+
 def training_speed(connection: sqlite3.Connection, case: Case) -> Told:
     """Return the estimate of a case of training speed, per device.
 
@@ -61,6 +73,7 @@ def training_speed(connection: sqlite3.Connection, case: Case) -> Told:
     )  # fmt: skip
     if peak is None or found is None:
         raise UnsupportedError(f"{chip.name}: no 16-bit peak or no published training run on record")
+    found = charged(found, spread_of(case))
     flops = model_flops(anatomy, length, found.convention)
     shares = (found.value, found.low, found.high)
     value, low, high = (tokens_per_s(share, peak, flops) for share in shares)

@@ -125,6 +125,18 @@ def _pcie(
     return Link(link["name"], "PCIe tree", link["per_direction_gb_s"], sharing, STEP_US["PCIe"], basis)
 
 
+def host_link(connection: sqlite3.Connection, accelerator_id: str, system_id: str | None) -> float:
+    """Return the GB/s, one direction, between a device and its host: PCIe as the device has it.
+
+    Raises:
+        UnsupportedError: no PCIe on record.
+    """
+    row = row_of(connection, "accelerators", "accelerator_id", accelerator_id)
+    system = None if system_id is None else row_of(connection, "systems", "system_id", system_id)
+    link = _pcie(connection, row, system, 1, 1)
+    return link.per_direction_gb_s
+
+
 def _network(connection: sqlite3.Connection, system: dict[str, Any] | None, per_host: int, row: dict[str, Any]) -> Link:
     """Return the network between hosts, shared by the devices of one.
 

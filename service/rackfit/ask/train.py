@@ -20,6 +20,8 @@ from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
 from rackfit.memory.training.recipes import BITSANDBYTES, runs_bitsandbytes
 
 DEFAULT_LENGTH = 4096
+MICRO_BATCHES = 8
+"""Micro-batches of a pipeline's step where none are said."""
 DEFAULT_RECIPE = "adam_mixed_16"
 JOBS = {
     "sft": (1.0, 0.0, 1.0),
@@ -229,7 +231,10 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
     ranks = machine.count // claimed
     if question.shards and (ranks * cp) % question.shards:
         raise UsageError(f"shards = {question.shards}: expected a divisor of the {ranks * cp} data-parallel ranks")
-    parallel = Parallel(ranks, tp, pp, cp, ep, question.zero or 0, question.shards, reshard=question.reshard)
+    parallel = Parallel(
+        ranks, tp, pp, cp, ep, question.zero or 0, question.shards,
+        micro_batches=question.accumulation or MICRO_BATCHES, reshard=question.reshard,
+    )  # fmt: skip
     offload = read_offload(question.offload) if question.offload else Offload()
     flash = rules.fuses_attention(setting.subject.anatomy.model.model_id) if question.flash is None else question.flash
     return Job(
