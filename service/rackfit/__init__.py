@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rackfit.ask.fit import fit_one as fit_one
     from rackfit.ask.lists import what_runs as what_runs
     from rackfit.ask.lists import where_it_runs as where_it_runs
+    from rackfit.ask.plan.answer import plan as plan
+    from rackfit.ask.plan.question import PlanQuestion as PlanQuestion
     from rackfit.ask.question import FitQuestion as FitQuestion
     from rackfit.ask.scaling import scaling as scaling
     from rackfit.ask.speed import speed_one as speed_one
@@ -42,6 +44,7 @@ __version__ = "2026.11.0"
 _HOMES = {
     "CostQuestion": "rackfit.ask.cost",
     "FitQuestion": "rackfit.ask.question",
+    "PlanQuestion": "rackfit.ask.plan.question",
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
@@ -55,6 +58,7 @@ _HOMES = {
     "hierarchy": "rackfit.ask.attention",
     "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
+    "plan": "rackfit.ask.plan.answer",
     "resolve": "rackfit.catalog.resolve",
     "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
@@ -69,6 +73,7 @@ _HOMES = {
 __all__ = [
     "CostQuestion",
     "FitQuestion",
+    "PlanQuestion",
     "RackfitError",
     "TrainQuestion",
     "__version__",
@@ -83,6 +88,7 @@ __all__ = [
     "hierarchy",
     "models",
     "open_catalog",
+    "plan",
     "resolve",
     "scaling",
     "score",

@@ -43,6 +43,7 @@ QUESTIONS = {
     "estimate": ("estimate", "70", "--precision", "int4"),
     "train": ("train", "Qwen3-8B", "--on", "8x h100-sxm5-80gb"),
     "speed": ("speed", "Qwen3-8B", "--on", "rtx-4090", "--precision", "q4_k_m"),
+    "plan": ("plan", "Qwen3-8B", "--users", "20", "--tokens-per-second", "20", "--limit", "3"),
     "scaling": ("scaling", "Qwen3-8B", "--on", "8x h100-sxm5-80gb", "--degrees", "1,8"),
     "attention": ("attention", "Qwen3-8B", "--on", "h100-sxm5-80gb", "--context", "32k"),
     "hardware": ("hardware", "hopper"),

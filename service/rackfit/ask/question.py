@@ -188,7 +188,7 @@ def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
     """
     stored = rows_of(connection, "select * from configurations where configuration_id = ?", text.strip().casefold())
     if stored:
-        return [_stored_machine(connection, stored[0])]
+        return stored_machines(connection, stored)
     expression = parse_hardware(text)
     first = expression.parts[0]
     try:
@@ -243,14 +243,28 @@ def _may_have(connection: sqlite3.Connection, kind: str, target: str, size: floa
     return bool(memory_options(row)) or row["memory_gb"] == size
 
 
-def _stored_machine(connection: sqlite3.Connection, shape: dict[str, Any]) -> Machine:
-    """Return the machine of a row of `configurations`."""
-    row = row_of(connection, "accelerators", "accelerator_id", shape["accelerator_id"])
-    device = device_with_ram(connection, row, shape["ram_gb"]) if shape["ram_gb"] else device_of(row)
-    return Machine(
-        device, shape["device_count"], shape["node_count"], shape["devices_per_domain"], shape["configuration_id"],
-        link=shape["link"], ram_gb=shape["ram_gb"],
-    )  # fmt: skip
+def stored_machines(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) -> list[Machine]:
+    """Return the machines of rows of `configurations`, in their order."""
+    rows = {row["accelerator_id"]: row for row in _accelerators(connection, shapes)}
+    devices: dict[tuple[str, int | None], Device] = {}
+    found = []
+    for shape in shapes:
+        key = (shape["accelerator_id"], shape["ram_gb"])
+        if key not in devices:
+            row = rows[key[0]]
+            devices[key] = device_with_ram(connection, row, key[1]) if key[1] else device_of(row)
+        machine = Machine(
+            devices[key], shape["device_count"], shape["node_count"], shape["devices_per_domain"],
+            shape["configuration_id"], link=shape["link"], ram_gb=shape["ram_gb"],
+        )  # fmt: skip
+        found.append(machine)
+    return found
+
+
+def _accelerators(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if len(shapes) == 1:
+        return [row_of(connection, "accelerators", "accelerator_id", shapes[0]["accelerator_id"])]
+    return rows_of(connection, "select * from accelerators")
 
 
 def _machines(

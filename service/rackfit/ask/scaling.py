@@ -11,7 +11,7 @@ from rackfit.ask.hosts import machines_of
 from rackfit.ask.links import link_for
 from rackfit.ask.question import FitQuestion, find_model, read_context
 from rackfit.ask.setting import Setting, resolve_setting
-from rackfit.ask.speed_run import Run, find_run
+from rackfit.ask.speed_run import Records, Run, find_run
 from rackfit.errors import UnsupportedError, UsageError
 from rackfit.memory.domain import Layout
 from rackfit.memory.layouts import refusal
@@ -102,7 +102,7 @@ def _row(connection: sqlite3.Connection, setting: Setting, plan: Plan) -> dict[s
     reason = _refused(setting, plan)
     if reason is not None:
         return {**head, **none, "assumptions": reason}
-    run, notes = find_run(connection, setting, replace(plan.layout, pp=1, dp=1))
+    run, notes = find_run(Records(connection), setting, replace(plan.layout, pp=1, dp=1))
     try:
         link = link_for(connection, setting.machine, plan.degree) if plan.degree > 1 else None
     except UnsupportedError as error:

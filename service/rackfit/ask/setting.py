@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from functools import cached_property
 
 from rackfit.ask.beside import find_beside, image_tokens
 from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision
@@ -40,7 +41,7 @@ class Setting:
     beside: Beside
     """What the devices hold beside the model."""
 
-    @property
+    @cached_property
     def precision(self) -> Precision:
         """The weight layout, as it comes out for this model."""
         layout, file = self.estimated_precision, self.subject.file

@@ -9,7 +9,7 @@ from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
 from rackfit.ask.question import FitQuestion, Machine, Subject, find_model, read_context
 from rackfit.ask.setting import resolve_setting
-from rackfit.ask.speed_run import Run, find_run
+from rackfit.ask.speed_run import Records, Run, find_run
 from rackfit.catalog.context import Context
 from rackfit.errors import UsageError
 from rackfit.memory.domain import Layout
@@ -69,7 +69,7 @@ def _one(
         from rackfit.ask.speed_offload import offloaded_speed
 
         return {**shown, **offloaded_speed(connection, setting, fitted)}
-    run, notes = find_run(connection, setting, Layout(**fitted["layout"]))
+    run, notes = find_run(Records(connection), setting, Layout(**fitted["layout"]))
     return {**shown, **_figures(run, fitted, prompt or setting.asked.context, notes)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from rackfit.ask.hosts import CPU
 from rackfit.ask.links import link_for
@@ -14,13 +15,13 @@ from rackfit.catalog.read import read_device, rows_of
 from rackfit.catalog.read_speed import read_chip, read_efficiencies
 from rackfit.errors import RackfitError, UnsupportedError
 from rackfit.memory.domain import Layout
-from rackfit.speed.communication import Link, tensor_parallel_s
-from rackfit.speed.compute import TERA, Peak, decode_flops, rate_of, reached_share
-from rackfit.speed.domain import Chip, Chosen, Ranged
+from rackfit.speed.communication import Link
+from rackfit.speed.compute import Peak, rate_of, reached_share
+from rackfit.speed.domain import Chip, Chosen, Efficiency, Ranged
 from rackfit.speed.efficiency import choose_efficiency, family_of
 from rackfit.speed.roofline import Step, pace_of
-from rackfit.speed.traffic import Traffic, decode_reads
-from rackfit.speed.work import Prompt, Work, first_token_s, prompt_time
+from rackfit.speed.traffic import Reads, Traffic, decode_reads
+from rackfit.speed.work import Prompt, Wires, Work, first_token_s, prompt_time, work_of
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Run:
     chosen: Chosen
     peak: Peak | None
     link: Link | None
+    expert_link: Link | None = None
+
+    @property
+    def wires(self) -> Wires:
+        """The links of the layout."""
+        return Wires(self.link, self.expert_link)
 
     def sequences_each(self, sequences: int) -> int:
         """Return the sequences of one replica, rounded up."""
@@ -47,22 +54,17 @@ class Run:
         """
         return self.work_at(self.setting.asked.context)
 
+    def reads_at(self, context: float) -> Reads:
+        """Return what a decode step reads with so many tokens in each cache."""
+        return reads_of(self.setting, self.layout, context)
+
     def work_at(self, context: float) -> Work:
         """Return a decode step with so many tokens in each cache."""
-        setting, layout = self.setting, self.layout
-        anatomy = setting.subject.anatomy
-        reads = decode_reads(
-            anatomy, setting.precision, layout, context, setting.asked.kv_bits, setting.budget.state_bits
-        )  # fmt: skip
-        reduce_ms = peak_ms = compute_ms = 0.0
-        if self.link is not None and layout.tp > 1:
-            reduce_ms = 1000 * tensor_parallel_s(anatomy, 1, layout.tp, replace(self.link, latency_us=0.0))
-        if self.peak is not None:
-            peak_ms = 1000 * decode_flops(anatomy, context, 1) / (layout.tp * self.peak.tflops * TERA)
-            compute_ms = peak_ms / self.peak.share
-        return Work(
-            anatomy, context, reads, pace_of(anatomy, layout, self.chips, self.chosen.efficiency), reduce_ms, peak_ms,
-            compute_ms, self.chosen.below, self.chosen.above,
+        anatomy = self.setting.subject.anatomy
+        return work_of(
+            anatomy, context, self.layout, self.reads_at(context),
+            pace_of(anatomy, self.chips, self.chosen.efficiency), self.peak, self.wires,
+            (self.chosen.below, self.chosen.above),
         )  # fmt: skip
 
     def traffic(self, sequences: int) -> Traffic:
@@ -77,38 +79,121 @@ class Run:
         """Return the time of a prompt of so many tokens; None without a dense peak on record."""
         if self.peak is None:
             return None
-        return prompt_time(self.setting.subject.anatomy, self.layout, tokens, self.peak, self.link)
+        return prompt_time(self.setting.subject.anatomy, self.layout, tokens, self.peak, self.wires)
 
     def first_token(self, prompt: Prompt) -> Ranged:
         """Return the seconds until the first token of a prompt."""
         return first_token_s(prompt, self.work)
 
 
-def find_run(connection: sqlite3.Connection, setting: Setting, layout: Layout) -> tuple[Run, list[str]]:
+def reads_of(setting: Setting, layout: Layout, context: float) -> Reads:
+    """Return what a decode step of a setting reads with so many tokens in each cache."""
+    return decode_reads(
+        setting.subject.anatomy, setting.precision, layout, context, setting.asked.kv_bits, setting.budget.state_bits
+    )  # fmt: skip
+
+
+class Records:
+    """The records that speed follows from, each read when it is first asked for: one for many questions."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self._chips: dict[str, Chip] = {}
+        self._links: dict[tuple[Any, ...], Link | RackfitError] = {}
+        self._chosen: dict[tuple[Any, ...], Chosen] = {}
+        self._shares: dict[str, tuple[float, float, float, str]] = {}
+
+    @cached_property
+    def efficiencies(self) -> tuple[Efficiency, ...]:
+        """Every efficiency record."""
+        return read_efficiencies(self.connection)
+
+    @cached_property
+    def training_runs(self) -> list[tuple[str, float]]:
+        """(device, MFU in percent) of the published training runs in 16 bits."""
+        sql = "select device, mfu_percent from mfu_runs where precision like '%bf16' order by run_id"
+        return [(row["device"], row["mfu_percent"]) for row in rows_of(self.connection, sql)]
+
+    def chip(self, accelerator_id: str) -> Chip:
+        """Return an accelerator as a question of speed sees it."""
+        if accelerator_id not in self._chips:
+            self._chips[accelerator_id] = read_chip(self.connection, accelerator_id)
+        return self._chips[accelerator_id]
+
+    def link(self, machine: Machine, degree: int) -> Link:
+        """Return the link over which so many devices of a machine talk.
+
+        Raises:
+            UnsupportedError: nothing is on record about it.
+        """
+        key = (machine.device.accelerator_id, machine.system_id, machine.nodes, machine.per_domain, degree)
+        if key not in self._links:
+            try:
+                self._links[key] = link_for(self.connection, machine, degree)
+            except RackfitError as error:
+                self._links[key] = error
+        found = self._links[key]
+        if isinstance(found, RackfitError):
+            raise found
+        return found
+
+    def chosen(self, setting: Setting, chip: Chip) -> Chosen:
+        """Return the efficiency that speaks for a setting on a chip.
+
+        Raises:
+            UnsupportedError: there is no record at all.
+        """
+        engine, family = setting.budget.runtime_id, family_of(setting.precision)
+        experts = setting.subject.anatomy.has_experts
+        key = (engine, chip, family, experts)
+        if key not in self._chosen:
+            self._chosen[key] = choose_efficiency(self.efficiencies, engine, chip, family, experts=experts)
+        return self._chosen[key]
+
+    def peak(self, setting: Setting, chip: Chip) -> Peak | None:
+        """Return the dense peak that the setting's format computes at; None where none is on record."""
+        rate = rate_of(chip, setting.precision, setting.choice.support)
+        if rate is None:
+            return None
+        if not self.training_runs:
+            return Peak(rate[0], rate[1], 1.0, 1.0, 1.0, "no training run on record: the peak itself")
+        name = chip.accelerator_id
+        if name not in self._shares:
+            self._shares[name] = reached_share(self.training_runs, chip)
+        return Peak(rate[0], rate[1], *self._shares[name])
+
+
+def find_run(records: Records, setting: Setting, layout: Layout) -> tuple[Run, list[str]]:
     """Return what questions of speed need of a setting, and what had to be assumed.
 
     Raises:
         UnsupportedError: no bandwidth or efficiency on record.
     """
     machine = setting.machine
-    chips, notes = chips_of(connection, machine, layout)
-    chosen = choose_efficiency(
-        read_efficiencies(connection), setting.budget.runtime_id, chips[0], family_of(setting.precision),
-        experts=setting.subject.anatomy.has_experts,
-    )  # fmt: skip
-    link = None
-    if layout.tp > 1 or layout.pp > 1:
-        try:
-            link = link_for(connection, machine, max(layout.tp, layout.pp))
-        except RackfitError as error:
-            notes.append(f"link: {error}; its bytes are not counted")
-    peak = peak_of(connection, setting, chips[0])
+    chips, notes = chips_of(records, machine, layout)
+    chosen = records.chosen(setting, chips[0])
+    link, expert_link = (_link(records, machine, degree, notes) for degree in group_degrees(layout))
+    peak = records.peak(setting, chips[0])
     if peak is None:
         notes.append(f"{chips[0].name}: no dense peak on record, so no prefill figure")
-    return Run(setting, layout, chips, chosen, peak, link), notes
+    return Run(setting, layout, chips, chosen, peak, link, expert_link), notes
 
 
-def chips_of(connection: sqlite3.Connection, machine: Machine, layout: Layout) -> tuple[tuple[Chip, ...], list[str]]:
+def group_degrees(layout: Layout) -> tuple[int, int]:
+    """Return how many devices talk: those of a layer or of a pipeline, and those that exchange tokens of experts."""
+    return max(layout.tp, layout.pp), layout.ep if layout.dp > 1 else 1
+
+
+def _link(records: Records, machine: Machine, degree: int, notes: list[str]) -> Link | None:
+    """Return the link of a group; None for one device, and where nothing is on record, which the notes then say."""
+    try:
+        return records.link(machine, degree) if degree > 1 else None
+    except RackfitError as error:
+        notes.append(f"link: {error}; its bytes are not counted")
+        return None
+
+
+def chips_of(records: Records, machine: Machine, layout: Layout) -> tuple[tuple[Chip, ...], list[str]]:
     """Return the chip of each stage, or one for all, and what had to be assumed.
 
     Raises:
@@ -116,32 +201,19 @@ def chips_of(connection: sqlite3.Connection, machine: Machine, layout: Layout) -
     """
     if machine.device.vendor == CPU:
         raise UnsupportedError("the bandwidth of this machine's RAM is not on record, so no speed can be said")
-    devices = [machine.device.accelerator_id] * machine.count
+    names = [machine.device.accelerator_id] * machine.count
     for other, count in machine.others:
-        devices += [other.accelerator_id] * count
-    chips = {name: read_chip(connection, name) for name in devices}
-    if len(chips) > 1 and len(devices) == layout.pp:
-        return tuple(chips[name] for name in devices), []
+        names += [other.accelerator_id] * count
+    chips = {name: records.chip(name) for name in dict.fromkeys(names)}
+    if len(chips) > 1 and len(names) == layout.pp:
+        return tuple(chips[name] for name in names), []
     if len(chips) > 1:
         slowest = min(chips.values(), key=lambda one: one.bandwidth_gb_s or 0.0)
         return (slowest,), ["unlike devices side by side: the slowest one's bandwidth counts for all"]
-    chip = chips[devices[0]]
-    whole = read_device(connection, devices[0]).memory_bytes
-    if "/" in machine.shown and machine.device.name != chip.name and machine.device.memory_bytes < whole:
-        part = machine.device.memory_bytes / whole
+    chip = chips[names[0]]
+    if machine.sliced:
+        part = machine.device.memory_bytes / read_device(records.connection, names[0]).memory_bytes
         rates = {name: rate * part for name, rate in chip.rates.items()}
         slice_ = replace(chip, bandwidth_gb_s=(chip.bandwidth_gb_s or 0.0) * part, units=None, rates=rates)
         return (slice_,), [f"MIG slice: {part:.0%} of the device's bandwidth and rates, as of its memory"]
     return (chip,), []
-
-
-def peak_of(connection: sqlite3.Connection, setting: Setting, chip: Chip) -> Peak | None:
-    """Return the dense peak that the setting's format computes at; None where none is on record."""
-    rate = rate_of(chip, setting.precision, setting.choice.support)
-    if rate is None:
-        return None
-    runs = rows_of(connection, "select device, mfu_percent from mfu_runs where precision like '%bf16' order by run_id")
-    found = [(row["device"], row["mfu_percent"]) for row in runs]
-    if not found:
-        return Peak(rate[0], rate[1], 1.0, 1.0, 1.0, "no training run on record: the peak itself")
-    return Peak(rate[0], rate[1], *reached_share(found, chip))

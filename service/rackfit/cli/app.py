@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "rackfit.cli.training:train",
     "estimate": "rackfit.cli.fitting:estimate",
     "speed": "rackfit.cli.speed:speed",
+    "plan": "rackfit.cli.planning:plan",
     "scaling": "rackfit.cli.speed:scaling",
     "attention": "rackfit.cli.speed:attention",
     "cost": "rackfit.cli.costing:cost",

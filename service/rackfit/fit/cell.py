@@ -71,7 +71,7 @@ class Cell:
     verdict: Number
     max_context: Number
     max_sequences: tuple[Number, ...]
-    """Sequences of each of STANDARD_CONTEXTS, all replicas together."""
+    """Sequences of each context that was to be counted (STANDARD_CONTEXTS), all replicas together."""
     most_sequences: Number
     """The same at the context that was asked for."""
     sure_sequences: Number
@@ -140,6 +140,7 @@ def evaluate(
     memory: Number = None,
     spread: Number = None,
     added: Added | None = None,
+    lengths: tuple[int, ...] = STANDARD_CONTEXTS,
 ) -> Cell:
     """Return the cell of one layout.
 
@@ -153,6 +154,7 @@ def evaluate(
         memory: bytes that the engine sees on one device (number or array); None derives it from the device.
         spread: relative uncertainty of `memory`; None takes the device's.
         added: what the devices hold beside the model.
+        lengths: contexts whose sequences are counted beside those of the context asked for.
     """
     if memory is None:
         memory = engine_total(device.memory_bytes, device.vendor, device.unified)
@@ -168,7 +170,7 @@ def evaluate(
     held = tuple(engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored)
     extras, doubt = ((), 0.0) if added is None else (added.extras, added.doubt)
     parts = Parts(tuple(loads), needs, held, extras, doubt)
-    return bind(parts, weight_spread(precision), budget, layout, question, terms, spread * memory)
+    return bind(parts, weight_spread(precision), budget, layout, question, terms, spread * memory, lengths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,14 @@ class Parts:
 
 
 def bind(
-    parts: Parts, spread: float, budget: Budget, layout: Layout, question: Question, terms: Terms, unsure: Number
+    parts: Parts,
+    spread: float,
+    budget: Budget,
+    layout: Layout,
+    question: Question,
+    terms: Terms,
+    unsure: Number,
+    lengths: tuple[int, ...] = STANDARD_CONTEXTS,
 ) -> Cell:
     """Return the cell of the device that holds most.
 
@@ -197,6 +206,7 @@ def bind(
         question: what is asked of all replicas together.
         terms: what the engine takes beside weights and cache, and its limit.
         unsure: bytes of the device's memory that are not certain.
+        lengths: contexts whose sequences are counted beside those of the context asked for.
     """
     asked, loads, extras = question.per_replica(layout.dp), parts.loads, parts.extras or (0.0,) * len(parts.loads)
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
@@ -231,7 +241,7 @@ def bind(
         usable=terms.limit,
         verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
         max_context=_least([cache.tokens_within(pool) for cache, pool in zip(parts.held, pools, strict=True)]),
-        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in STANDARD_CONTEXTS),
+        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in lengths),
         most_sequences=_sequences(held, pools, rounded) * layout.dp,
         sure_sequences=_sequences(held, sure, rounded) * layout.dp,
         stage=stage,

@@ -38,6 +38,11 @@ class Column:
     devices_per_domain: int
 
 
+def small_tier(budget: Budget, device: Device) -> str:
+    """Return the name by which an engine gives a device its smallest defaults, empty where none does."""
+    return next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
+
+
 def runnable_layouts(
     anatomy: Anatomy, precision: Precision, budget: Budget, devices: int, per_domain: int
 ) -> list[Layout]:

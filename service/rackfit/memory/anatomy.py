@@ -66,6 +66,21 @@ class Anatomy:
         return any(group.n_experts for group in self.model.groups)
 
     @cached_property
+    def n_layers(self) -> int:
+        """Number of layers, all groups."""
+        return self.model.n_layers
+
+    @cached_property
+    def expert_layers(self) -> int:
+        """Layers that route tokens to experts."""
+        return sum(group.count for group in self.model.groups if group.n_experts)
+
+    @cached_property
+    def keeps_windows(self) -> bool:
+        """Whether any layer caches a window of tokens only."""
+        return any(group.kv_windowed_elems for group in self.model.groups)
+
+    @cached_property
     def widest_ffn(self) -> int:
         """Width of the widest feed-forward pass of one token: dense, or routed and shared experts together."""
 

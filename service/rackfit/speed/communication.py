@@ -11,14 +11,34 @@ Efficiency of a strategy = compute / (compute + communication), with no overlap 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.elementwise import Number, choose
 
 DIRECT = frozenset({"switched", "full mesh", "pair"})
 """Topologies in which every device reaches every other in one step."""
 GB, US = 1e9, 1e-6
 ACTIVATION_BYTES = 2
 """Bytes of an activation that is passed on: 16 bits."""
+
+
+class Wire(Protocol):
+    """What the costs below know of a link: one link, or arrays of many."""
+
+    @property
+    def effective_gb_s(self) -> Number:
+        """Rate of one device and direction while all of them send."""
+        ...
+
+    @property
+    def latency_us(self) -> Number:
+        """Time of one step."""
+        ...
+
+    def steps(self, devices: Number) -> Number:
+        """Return the steps of a reduce-scatter or an all-gather."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,54 +62,70 @@ class Link:
         """Rate of one device and direction while all of them send."""
         return self.per_direction_gb_s / self.sharing
 
+    @property
+    def direct(self) -> bool:
+        """Whether every device reaches every other in one step."""
+        return self.topology in DIRECT
+
     def steps(self, devices: int) -> int:
         """Return the steps of a reduce-scatter or an all-gather."""
-        return 1 if self.topology in DIRECT else devices - 1
+        return 1 if self.direct else devices - 1
 
 
-def all_reduce_s(size: float, devices: int, link: Link) -> float:
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links of many configurations: arrays in their order. An infinite rate without latency: nothing is charged."""
+
+    effective_gb_s: Number
+    latency_us: Number
+    direct: Number
+
+    def steps(self, devices: Number) -> Number:
+        """Return the steps of a reduce-scatter or an all-gather."""
+        return choose(self.direct, 1, devices - 1)
+
+
+def all_reduce_s(size: Number, devices: Number, link: Wire) -> Number:
     """Return the seconds of an all-reduce of `size` bytes per device: a reduce-scatter, then an all-gather."""
     return reduce_scatter_s(size, devices, link) + all_gather_s(size, devices, link)
 
 
-def all_gather_s(size: float, devices: int, link: Link) -> float:
+def all_gather_s(size: Number, devices: Number, link: Wire) -> Number:
     """Return the seconds after which every device has all of `size` bytes, of which each held an equal part."""
-    if devices == 1:
-        return 0.0
     share = (devices - 1) / devices
-    return share * size / GB / link.effective_gb_s + link.steps(devices) * link.latency_us * US
+    spent = share * size / GB / link.effective_gb_s + link.steps(devices) * link.latency_us * US
+    return choose(devices > 1, spent, 0.0)
 
 
-def reduce_scatter_s(size: float, devices: int, link: Link) -> float:
+def reduce_scatter_s(size: Number, devices: Number, link: Wire) -> Number:
     """Return the seconds after which every device has its part of the sum of `size` bytes."""
     return all_gather_s(size, devices, link)
 
 
-def all_to_all_s(size: float, devices: int, link: Link) -> float:
+def all_to_all_s(size: Number, devices: Number, link: Wire) -> Number:
     """Return the seconds in which every device sends an equal part of its `size` bytes to every other."""
     return all_gather_s(size, devices, link)
 
 
-def send_s(size: float, link: Link) -> float:
+def send_s(size: Number, link: Wire) -> Number:
     """Return the seconds in which one device passes `size` bytes to the next."""
     return size / GB / link.effective_gb_s + link.latency_us * US
 
 
-def tensor_parallel_s(anatomy: Anatomy, tokens: int, degree: int, link: Link) -> float:
+def tensor_parallel_s(anatomy: Anatomy, tokens: Number, degree: Number, link: Wire) -> Number:
     """Return the seconds of one pass that tensor parallelism spends: two all-reduces per layer of tokens x d x 2 bytes.
 
     One after attention, one after the feed-forward part (Megatron-LM, arXiv 1909.08053, section 3).
     """
-    model = anatomy.model
-    return 2 * model.n_layers * all_reduce_s(tokens * model.d_model * ACTIVATION_BYTES, degree, link)
+    return 2 * anatomy.n_layers * all_reduce_s(tokens * anatomy.model.d_model * ACTIVATION_BYTES, degree, link)
 
 
-def pipeline_s(anatomy: Anatomy, tokens: int, degree: int, link: Link) -> float:
+def pipeline_s(anatomy: Anatomy, tokens: Number, degree: Number, link: Wire) -> Number:
     """Return the seconds of one pass that a pipeline spends: tokens x d x 2 bytes over each boundary."""
-    return (degree - 1) * send_s(tokens * anatomy.model.d_model * ACTIVATION_BYTES, link) if degree > 1 else 0.0
+    return (degree - 1) * send_s(tokens * anatomy.model.d_model * ACTIVATION_BYTES, link)
 
 
-def expert_parallel_s(anatomy: Anatomy, tokens: int, degree: int, link: Link) -> float:
+def expert_parallel_s(anatomy: Anatomy, tokens: Number, degree: Number, link: Wire) -> Number:
     """Return the seconds of one pass that expert parallelism spends: each layer with experts sends tokens and back.
 
     Every rank holds tokens / n of the batch and sends each of its tokens to k experts, of which (n - 1) / n are
@@ -97,11 +133,11 @@ def expert_parallel_s(anatomy: Anatomy, tokens: int, degree: int, link: Link) ->
     """
     model = anatomy.model
     width = model.moe_latent_dim or model.d_model
-    total = 0.0
+    total: Number = 0.0
     for group in model.groups:
-        if group.n_experts and group.n_experts_active and degree > 1:
+        if group.n_experts and group.n_experts_active:
             size = tokens / degree * group.n_experts_active * width * ACTIVATION_BYTES
-            total += group.count * 2 * all_to_all_s(size, degree, link)
+            total = total + group.count * 2 * all_to_all_s(size, degree, link)
     return total
 
 

@@ -64,10 +64,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast the devices of a layout are, by one efficiency record. Numbers, or arrays as `Step` has them."""
+    """How fast devices are with one model, by one efficiency record. Numbers, or arrays as `Step` has them."""
 
     printed_gb_s: tuple[Number, ...]
-    """Bandwidth of a device of each stage, as printed."""
+    """Bandwidth of the device of each stage, or of all: as printed."""
     reached_gb_s: tuple[Number, ...]
     """What is reached of it."""
     head_gb_s: Number
@@ -76,38 +76,42 @@ class Pace:
     """Compute units of a device, 0 where they are not on record."""
     layers_ms: Number
     """Fixed time of all layers, routing included."""
-    split_ms: Number
-    """Hand-overs, and the latency of all-reduces; what their bytes take comes on top."""
+    handover_ms: Number
+    """From one stage to the next."""
+    all_reduce_ms: Number
+    all_reduce_step_ms: Number
+    """Latency of an all-reduce, and of each of its steps; what its bytes take comes on top."""
     host_ms: Number
     """What the host needs to launch a step."""
 
 
-def pace_of(anatomy: Anatomy, layout: Layout, chips: tuple[Chip, ...], one: Efficiency) -> Pace:
-    """Return the pace of a layout of devices.
+def pace_of(anatomy: Anatomy, chips: tuple[Chip, ...], one: Efficiency) -> Pace:
+    """Return the pace of devices.
 
     Args:
         anatomy: the model.
-        layout: degrees of parallelism.
         chips: the chip of each stage, or one for all.
         one: the efficiency record.
 
     Raises:
         UnsupportedError: a device without a bandwidth on record.
     """
-    stages = [chips[index if len(chips) > 1 else 0] for index in range(layout.pp)]
     return Pace(
-        reached_gb_s=tuple(reached_gb_s(one, chip) for chip in stages),
-        printed_gb_s=tuple(float(chip.bandwidth_gb_s or 1.0) for chip in stages),
+        reached_gb_s=tuple(reached_gb_s(one, chip) for chip in chips),
+        printed_gb_s=tuple(float(chip.bandwidth_gb_s or 1.0) for chip in chips),
         head_gb_s=float("inf") if one.head_cache_gb_s is None else one.head_cache_gb_s,
-        units=stages[0].units or 0,
-        layers_ms=_fixed_ms(anatomy, one),
-        split_ms=_split_ms(anatomy, layout, one),
-        host_ms=anatomy.model.n_layers * one.host_layer_ms,
+        units=chips[0].units or 0,
+        layers_ms=anatomy.n_layers * one.layer_ms + anatomy.expert_layers * (one.moe_layer_ms or 0.0),
+        handover_ms=one.handover_ms,
+        all_reduce_ms=one.all_reduce_ms,
+        all_reduce_step_ms=one.all_reduce_step_ms,
+        host_ms=anatomy.n_layers * one.host_layer_ms,
     )
 
 
 def paced_step(
     anatomy: Anatomy,
+    layout: Layout,
     traffic: Traffic,
     pace: Pace,
     context: float,
@@ -119,6 +123,7 @@ def paced_step(
 
     Args:
         anatomy: the model.
+        layout: degrees of parallelism.
         traffic: what one device of each stage reads.
         pace: how fast the devices are.
         context: tokens in each sequence's cache.
@@ -127,9 +132,9 @@ def paced_step(
         compute_ms: arithmetic of the step, at the dense peak and at the share of it that is reached.
     """
     read = cache_read = bound = 0.0
-    for printed, reached, weights, cache in zip(
-        pace.printed_gb_s, pace.reached_gb_s, traffic.weights, traffic.cache, strict=True
-    ):
+    times = len(traffic.weights) // len(pace.reached_gb_s)
+    stages = zip(pace.printed_gb_s * times, pace.reached_gb_s * times, traffic.weights, traffic.cache, strict=True)
+    for printed, reached, weights, cache in stages:
         read += weights / GB / reached
         cache_read += cache / GB / reached
         bound += (weights + cache) / GB / printed
@@ -140,7 +145,7 @@ def paced_step(
         read_ms=1000 * choose(slow_cache, read, read + cache_read),
         compute_ms=compute_ms[1],
         layers_ms=pace.layers_ms,
-        split_ms=pace.split_ms + reduce_ms,
+        split_ms=_split_ms(anatomy, layout, pace) + reduce_ms,
         cache_ms=choose(slow_cache, 1000 * by_head, 0.0),
         host_ms=pace.host_ms,
     )
@@ -160,24 +165,14 @@ def decode_step(
     Raises:
         UnsupportedError: a device without a bandwidth on record.
     """
-    return paced_step(
-        anatomy, traffic, pace_of(anatomy, layout, chips, chosen.efficiency), context, sequences
-    )  # fmt: skip
+    return paced_step(anatomy, layout, traffic, pace_of(anatomy, chips, chosen.efficiency), context, sequences)
 
 
-def _fixed_ms(anatomy: Anatomy, one: Efficiency) -> float:
-    """Return the fixed time of all layers, routing included."""
-    experts = sum(group.count for group in anatomy.model.groups if group.n_experts)
-    return anatomy.model.n_layers * one.layer_ms + experts * (one.moe_layer_ms or 0.0)
-
-
-def _split_ms(anatomy: Anatomy, layout: Layout, one: Efficiency) -> float:
+def _split_ms(anatomy: Anatomy, layout: Layout, pace: Pace) -> Number:
     """Return what the split of a model costs one step beside bytes: hand-overs, and two all-reduces per layer."""
-    split = one.handover_ms * (layout.pp - 1)
-    if layout.tp > 1:
-        each = one.all_reduce_ms + one.all_reduce_step_ms * 2 * (layout.tp - 1)
-        split += ALL_REDUCES_PER_LAYER * anatomy.model.n_layers * each
-    return split
+    each = pace.all_reduce_ms + pace.all_reduce_step_ms * 2 * (layout.tp - 1)
+    reduces = choose(layout.tp > 1, ALL_REDUCES_PER_LAYER * anatomy.n_layers * each, 0.0)
+    return pace.handover_ms * (layout.pp - 1) + reduces
 
 
 def head_cache_s(anatomy: Anatomy, context: float, sequences: Number, rate_gb_s: Number, units: Number) -> Number:

@@ -39,6 +39,8 @@ class Routed:
 
     experts: int
     active: int
+    replicas: Number
+    """Replicas whose tokens meet at the same experts: those of attention where experts spread over them."""
     sizes: tuple[Number, ...]
 
 
@@ -57,7 +59,7 @@ class Reads:
         """Return what a step of so many sequences reads."""
         weights = list(self.fixed)
         for kind in self.routed:
-            share = touched_share(kind.experts, kind.active, sequences)
+            share = touched_share(kind.experts, kind.active, sequences * kind.replicas)
             weights = [own + share * size for own, size in zip(weights, kind.sizes, strict=True)]
         return Traffic(tuple(weights), tuple(one * sequences for one in self.cache))
 
@@ -118,7 +120,7 @@ def decode_reads(
     caches = stage_caches(anatomy, layout, kv_bits, state_bits)
     return Reads(
         tuple(fixed),
-        tuple(Routed(*kind, tuple(sizes)) for kind, sizes in kinds.items()),
+        tuple(Routed(*kind, layout.dp if layout.ep > 1 else 1, tuple(sizes)) for kind, sizes in kinds.items()),
         tuple(float(shape.bytes(context)) for shape in caches),
     )
 

@@ -6,18 +6,18 @@ plan's figures are those of the speed of each of its configurations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Layout
 from rackfit.memory.elementwise import Number, choose, minimum
-from rackfit.speed.communication import Link, pipeline_s, tensor_parallel_s
-from rackfit.speed.compute import TERA, Peak
+from rackfit.speed.communication import Wire, expert_parallel_s, pipeline_s, tensor_parallel_s
+from rackfit.speed.compute import TERA, Peak, decode_flops
 from rackfit.speed.domain import Ranged
 from rackfit.speed.roofline import Pace, Step, paced_step, prefill_flops
-from rackfit.speed.traffic import Reads, Routed
+from rackfit.speed.traffic import Reads
 
 BATCH_SPREAD = 0.2
 """Added to the range of more than one sequence on a replica: no measured case has a batch."""
@@ -29,15 +29,18 @@ MOST_BELOW = 0.9
 class Work:
     """A decode step as a function of the sequences of one replica. Numbers, or arrays of one entry per configuration.
 
-    Times are milliseconds; `reduce_ms`, `peak_ms` and `compute_ms` are those of one sequence.
+    Times are milliseconds; `link_ms`, `peak_ms` and `compute_ms` are those of one sequence.
     """
 
     anatomy: Anatomy
     context: float
+    layout: Layout
     reads: Reads
     pace: Pace
-    reduce_ms: Number
-    """What the bytes of all-reduces take over the link."""
+    link_ms: Number
+    """What the bytes of all-reduces and of exchanges between experts take over the link."""
+    exchange_ms: Number
+    """Latency of the exchanges of a step, whatever the batch; that of all-reduces is the pace's."""
     peak_ms: Number
     """Arithmetic at the dense peak."""
     compute_ms: Number
@@ -49,8 +52,8 @@ class Work:
     def step(self, sequences: Number) -> Step:
         """Return the time of a step of so many sequences."""
         return paced_step(
-            self.anatomy, self.reads.at(sequences), self.pace, self.context, sequences,
-            self.reduce_ms * sequences, (self.peak_ms * sequences, self.compute_ms * sequences),
+            self.anatomy, self.layout, self.reads.at(sequences), self.pace, self.context, sequences,
+            self.link_ms * sequences + self.exchange_ms, (self.peak_ms * sequences, self.compute_ms * sequences),
         )  # fmt: skip
 
     def spread(self, sequences: Number) -> tuple[Number, Number]:
@@ -67,6 +70,64 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Wires:
+    """The links of a layout. None: nothing is sent, or nothing is on record and nothing is charged."""
+
+    group: Wire | None
+    """Of the devices that share a layer, or pass on what a stage has made of it."""
+    experts: Wire | None
+    """Of the devices that experts are spread over, where each keeps its own requests (DP attention)."""
+
+
+def at_once(wire: Wire) -> Wire:
+    """Return a link that has no latency: what is left is the time of the bytes."""
+    return replace(wire, latency_us=0.0)  # type: ignore[type-var]
+
+
+def exchange_s(anatomy: Anatomy, tokens: Number, layout: Layout, wire: Wire) -> Number:
+    """Return the seconds in which replicas of attention send tokens to their experts and back, `tokens` each.
+
+    Experts that share the ranks of one replica need no exchange: its tokens are on all of them already.
+    """
+    spent = expert_parallel_s(anatomy, tokens * layout.dp, layout.ep, wire)
+    return choose((layout.ep > 1) & (layout.dp > 1), spent, 0.0)
+
+
+def work_of(
+    anatomy: Anatomy,
+    context: float,
+    layout: Layout,
+    reads: Reads,
+    pace: Pace,
+    peak: Peak | None,
+    wires: Wires,
+    spread: tuple[Number, Number],
+) -> Work:
+    """Return a decode step as a function of its batch; numbers, or arrays throughout.
+
+    Args:
+        anatomy: the model.
+        context: tokens in each sequence's cache.
+        layout: degrees of parallelism.
+        reads: what one device of each stage reads.
+        pace: how fast the devices are.
+        peak: the dense peak of one device and the share that is reached; None: arithmetic is not charged.
+        wires: the links of the groups.
+        spread: relative range below and above the estimate of one sequence.
+    """
+    link_ms = exchange_ms = peak_ms = compute_ms = 0.0
+    if wires.group is not None:
+        link_ms = 1000 * tensor_parallel_s(anatomy, 1, layout.tp, at_once(wires.group))
+    if wires.experts is not None:
+        link_ms = link_ms + 1000 * exchange_s(anatomy, 1, layout, at_once(wires.experts))
+        exchange_ms = 1000 * exchange_s(anatomy, 0, layout, wires.experts)
+    if peak is not None:
+        peak_ms = 1000 * decode_flops(anatomy, context, 1) / (layout.tp * peak.tflops * TERA)
+        compute_ms = peak_ms / peak.share
+    return Work(anatomy, context, layout, reads, pace, link_ms, exchange_ms, peak_ms, compute_ms, *spread)
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """Seconds in which one prompt is worked through, on a replica that does nothing else."""
 
@@ -79,7 +140,7 @@ class Prompt:
     high: Number
 
 
-def prompt_time(anatomy: Anatomy, layout: Layout, tokens: int, peak: Peak, link: Link | None) -> Prompt:
+def prompt_time(anatomy: Anatomy, layout: Layout, tokens: int, peak: Peak, wires: Wires) -> Prompt:
     """Return how long a prompt takes: arithmetic at the share of the peak that is reached, and what the split sends.
 
     Args:
@@ -87,13 +148,15 @@ def prompt_time(anatomy: Anatomy, layout: Layout, tokens: int, peak: Peak, link:
         layout: degrees of parallelism; the stages of a pipeline work on one prompt one after the other.
         tokens: tokens of the prompt.
         peak: the dense peak of one device, and the share of it that published runs reached.
-        link: the link of the group; None: nothing is on record, and nothing is charged.
+        wires: the links of the groups.
     """
     bound = prefill_flops(anatomy, tokens) / (layout.tp * peak.tflops * TERA)
-    talk = 0.0
-    if link is not None:
-        talk = tensor_parallel_s(anatomy, tokens, layout.tp, link) if layout.tp > 1 else 0.0
-        talk += pipeline_s(anatomy, tokens, layout.pp, link)
+    talk: Number = 0.0
+    if wires.group is not None:
+        talk = tensor_parallel_s(anatomy, tokens, layout.tp, wires.group)
+        talk = talk + pipeline_s(anatomy, tokens, layout.pp, wires.group)
+    if wires.experts is not None:
+        talk = talk + exchange_s(anatomy, tokens, layout, wires.experts)
     return Prompt(bound, talk, *(bound / share + talk for share in (peak.share, peak.high, peak.low)))
 
 
@@ -101,64 +164,40 @@ def first_token_s(prompt: Prompt, work: Work) -> Ranged:
     """Return the seconds until the first token of a prompt: the prompt, then one step of one sequence."""
     first = work.step(1)
     token = first.total_ms / 1000
-    return Ranged(
-        prompt.value + token, prompt.low + first.bound_ms / 1000, prompt.high + token / (1 - work.below)
-    )  # fmt: skip
+    return Ranged(prompt.value + token, prompt.low + first.bound_ms / 1000, prompt.high + token / (1 - work.below))
 
 
-def gathered(works: Sequence[Work]) -> Work:
-    """Return the works of many configurations of one model as one, with arrays in their order.
+def with_prompts(rate: Number, sequences: Number, prompt_s: Number, output: int) -> Number:
+    """Return the tokens per second of a sequence that also waits while prompts are read, one for every answer.
 
-    Stages add up: their devices are alike, and a token passes them one after the other.
-    """
-    import numpy
-
-    def array(values: Any) -> Any:
-        return numpy.array(list(values), dtype=float)
-
-    first, paces = works[0], [work.pace for work in works]
-    reads = [work.reads for work in works]
-    routed = tuple(
-        Routed(kind.experts, kind.active, (array(sum(own.routed[at].sizes) for own in reads),))
-        for at, kind in enumerate(first.reads.routed)
-    )
-    return Work(
-        anatomy=first.anatomy,
-        context=first.context,
-        reads=Reads(
-            (array(sum(own.fixed) for own in reads),), routed, (array(sum(own.cache) for own in reads),)
-        ),
-        pace=Pace(
-            printed_gb_s=(array(pace.printed_gb_s[0] for pace in paces),),
-            reached_gb_s=(array(pace.reached_gb_s[0] for pace in paces),),
-            **{
-                name: array(getattr(pace, name) for pace in paces)
-                for name in ("head_gb_s", "units", "layers_ms", "split_ms", "host_ms")
-            },
-        ),
-        **{
-            name: array(getattr(work, name) for work in works)
-            for name in ("reduce_ms", "peak_ms", "compute_ms", "below", "above")
-        },
-    )  # fmt: skip
-
-
-def most_sequences(work: Work, least: float, most: Any) -> Any:
-    """Return the most sequences of one replica of which each still gets `least` tokens per second, by the low end.
+    1 / rate = time of a step + sequences x time of a prompt / tokens of an answer: in the time of an answer each of
+    the sequences of a replica begins once, and nothing overlaps.
 
     Args:
-        work: many configurations.
+        rate: tokens per second of each sequence while all decode.
+        sequences: sequences of the replica.
+        prompt_s: seconds of one prompt.
+        output: tokens of an answer.
+    """
+    return 1 / (1 / rate + sequences * prompt_s / output)
+
+
+def most_sequences(rate: Callable[[Any], Any], least: float, most: Any) -> Any:
+    """Return the most sequences of one replica of which each still gets `least` tokens per second.
+
+    Args:
+        rate: sequences of each configuration -> tokens per second of one of them.
         least: tokens per second that each sequence is promised.
         most: where to stop looking, per configuration; whole numbers.
 
     Returns:
-        Whole numbers from 0 to `most`. Exact: a step never gets shorter with more sequences, so halving finds it.
+        Whole numbers from 0 to `most`. Exact: no sequence gets faster when another joins, so halving finds it.
     """
     import numpy
 
     found, end = numpy.zeros_like(most), most.copy()
     while (found < end).any():
         middle = found + (end - found + 1) // 2
-        enough = work.per_sequence(numpy.maximum(middle, 1)).low >= least
+        enough = rate(numpy.maximum(middle, 1)) >= least
         found, end = numpy.where(enough, middle, found), numpy.where(enough, end, middle - 1)
     return found

@@ -18,10 +18,10 @@ import numpy
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
 from rackfit.fit.cell import FITS, Question
-from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts
+from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts, small_tier
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import DEFAULT_KNOBS, engine_total, tier_sizes
-from rackfit.memory.domain import Budget, Device, Model
+from rackfit.memory.domain import Device, Model
 from rackfit.memory.weights import fitted
 
 Progress = Callable[[str, int, int], None]
@@ -160,7 +160,7 @@ def _model_rows(
 def _equal_batches(anatomy: Anatomy, context: Context, group: Group) -> list[Group]:
     """Return the group in parts of one token budget each, where windowed layers keep the batch in flight."""
     budget = context.newest_budget(group.runtime_id)
-    if budget.window_extra_batches is None or not any(layers.kv_windowed_elems for layers in anatomy.model.groups):
+    if budget.window_extra_batches is None or not anatomy.keeps_windows:
         return [group]
     tokens, _ = tier_sizes(budget, group.column.memory, group.column.device.name, DEFAULT_KNOBS)
     return [_part(group, numpy.flatnonzero(tokens == size).tolist()) for size in numpy.unique(tokens)]
@@ -182,14 +182,9 @@ def _groups(model: Model, context: Context, devices: dict[str, Device], shapes: 
         device = devices[shape["accelerator_id"]]
         arrangement = (shape["node_count"], shape["devices_per_node"], shape["devices_per_domain"])
         for choice in chosen[shape["accelerator_id"]]:
-            small = _small_tier(context.newest_budget(choice.runtime_id), device)
+            small = small_tier(context.newest_budget(choice.runtime_id), device)
             found[(*arrangement, choice.precision_id, choice.runtime_id, small)].append((shape, choice.support))
     return [_group(key, members, devices) for key, members in sorted(found.items())]
-
-
-def _small_tier(budget: Budget, device: Device) -> str:
-    """Return the name by which an engine gives a device its smallest defaults, empty where none does."""
-    return next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
 
 
 def _group(key: tuple[Any, ...], members: list[tuple[dict[str, Any], str]], devices: dict[str, Device]) -> Group:
