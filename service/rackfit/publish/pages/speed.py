@@ -17,6 +17,7 @@ from rackfit.publish.pages.form import PageForm
 from rackfit.publish.sql_speed import scaling_rows
 from rackfit.tabular.csv_file import as_csv
 
+DEGREES = ("tp", "pp", "ep", "dp")
 CSV_COLUMNS = (
     "strategy", "degree", "tokens", "figure", "compute_s", "communication_s", "efficiency", "link", "link_gb_s",
     "bytes_per_token", "bound_by", "assumptions",
@@ -27,13 +28,23 @@ CSV_COLUMNS = (
 class SpeedForm(PageForm):
     """What the page was asked."""
 
-    FIGURES = {"context": figures.TOKENS, "sequences": figures.WHOLE}
+    FIGURES = {
+        **dict.fromkeys(("context", "prompt"), figures.TOKENS),
+        **dict.fromkeys(("sequences", *DEGREES), figures.WHOLE),
+    }
 
     model: str = ""
     on: str = ""
     precision: str = ""
+    kv_precision: str = ""
+    runtime: str = ""
     context: str = ""
     sequences: str = ""
+    prompt: str = ""
+    tp: str = ""
+    pp: str = ""
+    ep: str = ""
+    dp: str = ""
     degrees: str = ""
     tokens: str = ""
 
@@ -52,10 +63,10 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
         raise UsageError("name a model and the hardware it should run on")
     context = form.value("context")
     question = FitQuestion(
-        model=form.model, on=form.on, precision=form.precision or None, context=context,
-        sequences=form.value("sequences"),
+        model=form.model, on=form.on, context=context,
+        **{name: form.value(name) for name in ("precision", "kv_precision", "runtime", "sequences", *DEGREES)},
     )  # fmt: skip
-    found: dict[str, Any] = {"speed": speed_one(answers.connection, question)}
+    found: dict[str, Any] = {"speed": speed_one(answers.connection, question, form.value("prompt"))}
     parts = {
         "scaling": lambda: scaling_rows(
             answers, form.model, form.on, form.degrees, form.tokens, form.precision or None
