@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rackfit.accuracy.score import score as score
     from rackfit.ask.attention import attention as attention
     from rackfit.ask.attention import hierarchy as hierarchy
+    from rackfit.ask.compare import compare_machines as compare_machines
     from rackfit.ask.cost import CostQuestion as CostQuestion
     from rackfit.ask.cost import cost_one as cost_one
     from rackfit.ask.facts import hardware as hardware
@@ -49,6 +50,7 @@ _HOMES = {
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
     "build": "rackfit.assemble",
+    "compare_machines": "rackfit.ask.compare",
     "cost_one": "rackfit.ask.cost",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
@@ -79,6 +81,7 @@ __all__ = [
     "__version__",
     "attention",
     "build",
+    "compare_machines",
     "cost_one",
     "default_catalog",
     "estimate_vram",

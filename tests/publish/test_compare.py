@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
+import json
+import re
 
 import pytest
 
+from rackfit.ask.compare import compare_machines
+from rackfit.ask.prices import read_choice
+from rackfit.ask.question import FitQuestion
 from rackfit.publish.pages.compare_rows import Line
 from rackfit.tabular.csv_file import as_csv
 
@@ -63,6 +69,43 @@ def test_a_bad_list_keeps_the_form(get, items, status, text):
 def test_near_names_replace_the_wrong_one(get):
     """A link asks again with the other items kept."""
     assert "items=rtx-4090%2C" in get("/compare?items=rtx-4090,rtx-40900").text
+
+
+def test_machines_are_compared_by_what_they_make_of_models(get, connection):
+    """Expressions beside devices and systems; the answer of `rackfit compare`; each speed explained one click on."""
+    asked = "items=2x+rtx-3090,rtx-6000-ada,dgx-h100&models=llama-3.1-70b,qwen3-8b&context=8k"
+    names = ["2x rtx-3090", "rtx-6000-ada", "dgx-h100"]
+    answer = compare_machines(
+        connection, names, ["llama-3.1-70b", "qwen3-8b"], FitQuestion(context=8192), read_choice(connection)
+    )
+    body = get(f"/compare.json?{asked}").json()
+    assert body["kind"] == "machine"
+    assert {name: body[name] for name in answer} == json.loads(json.dumps(answer))
+    page = get(f"/compare?{asked}").text
+    for words in ("tokens/s, estimate", "tokens/s, bound", "lowest price per hour", "Assumed", "range wider"):
+        assert words in page
+    href = html.unescape(re.search(r'href="(/speed\?model=meta-llama[^"]+)"', page)[1])
+    said = get(href.replace("/speed?", "/speed.json?")).json()["speed"]
+    assert said["decode"][0]["tokens_per_s"] == answer["models"][0]["cells"][0]["tokens_per_s"]
+    sheet = list(csv.reader(io.StringIO(get(f"/compare.csv?{asked}").text)))
+    assert "meta-llama/llama-3.1-70b: tokens/s, estimate" in [line[0] for line in sheet]
+
+
+def test_devices_with_models_named_are_machines(get):
+    """Two devices are records; with models they are machines of one each."""
+    assert get("/compare.json?items=rtx-3090,rtx-4090").json()["kind"] == "accelerator"
+    assert get("/compare.json?items=rtx-3090,rtx-4090&models=qwen3-8b").json()["kind"] == "machine"
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [("&models=lama-8", 404), ("&context=long", 400), ("&sequences=0", 400), ("&precision=bf61&models=qwen3-8b", 404)],
+)
+def test_what_machines_are_compared_by_is_checked(get, more, status):
+    """A model or figure that cannot be read keeps the form."""
+    page = get(f"/compare?items=2x+rtx-3090,rtx-4090{more}")
+    assert page.status_code == status and 'name="models"' in page.text
+    assert get(f"/compare.json?items=2x+rtx-3090,rtx-4090{more}").status_code == status
 
 
 def test_one_item_asks_for_another(get):

@@ -9,7 +9,8 @@ from typing import Any
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import host_of, machines_of
 from rackfit.ask.prices import price_row, priced, read_choice
-from rackfit.ask.question import FitQuestion, find_machines, find_model, read_context
+from rackfit.ask.question import FitQuestion, Machine, Subject, find_machines, find_model, read_context
+from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError
 from rackfit.money.offers import Choice
@@ -89,17 +90,20 @@ def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dic
     )
     found: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     for row in models:
-        answer = _best_format(connection, question, context, row["model_id"], machine)
-        if answer is not None:
-            found.append((_rank(answer, row), _short(answer, row["model_id"], None, {})))
+        best = best_format(connection, question, context, find_model(connection, row["model_id"]), machine)
+        if best is not None:
+            found.append((_rank(best[1], row), _short(best[1], row["model_id"], None, {})))
     found.sort(key=lambda item: item[0])
     return [answer for _, answer in found[: question.limit]]
 
 
-def _best_format(
-    connection: sqlite3.Connection, question: FitQuestion, context: Any, model_id: str, machine: Any
-) -> dict[str, Any] | None:
-    subject = find_model(connection, model_id)
+def best_format(
+    connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
+) -> tuple[FitQuestion, dict[str, Any]] | None:
+    """Return the question and answer of the first format in which a model fits a machine; None where none does.
+
+    The format asked for, else the model's own, 8 bits, 4 bits and Q4_K_M; all on the devices before part in RAM.
+    """
     formats = (question.precision,) if question.precision else (None, *FAMILY_WIDTHS)
     tried = [replace(question, precision=name, gpu_layers=None, cpu_experts=None) for name in formats]
     if question.offloads:
@@ -110,7 +114,7 @@ def _best_format(
         except RackfitError:
             continue
         if answer["verdict"] in GOOD:
-            return answer
+            return asked, answer
     return None
 
 

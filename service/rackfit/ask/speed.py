@@ -36,7 +36,8 @@ def speed_one(connection: sqlite3.Connection, question: FitQuestion, prompt: int
     context = read_context(connection)
     subject = find_model(connection, question.model)
     found = [
-        _one(connection, question, context, subject, machine, prompt) for machine in machines_of(connection, question)
+        speed_on(connection, question, context, subject, machine, prompt)
+        for machine in machines_of(connection, question)
     ]
     slowest = min(found, key=lambda one: one["decode"][0]["tokens_per_s"] if one["decode"] else 0.0)
     if len(found) > 1:
@@ -48,7 +49,7 @@ def speed_one(connection: sqlite3.Connection, question: FitQuestion, prompt: int
     return slowest
 
 
-def _one(
+def speed_on(
     connection: sqlite3.Connection,
     question: FitQuestion,
     context: Context,
@@ -56,6 +57,7 @@ def _one(
     machine: Machine,
     prompt: int | None,
 ) -> dict[str, Any]:
+    """Answer for one model on one machine, both already found."""
     setting = resolve_setting(connection, question, context, subject, machine)
     fitted = answer_for(connection, question, context, subject, machine)
     shown = {

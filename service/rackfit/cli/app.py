@@ -18,6 +18,7 @@ COMMANDS = {
     "estimate": "rackfit.cli.fitting:estimate",
     "speed": "rackfit.cli.speed:speed",
     "plan": "rackfit.cli.planning:plan",
+    "compare": "rackfit.cli.comparing:compare",
     "scaling": "rackfit.cli.speed:scaling",
     "attention": "rackfit.cli.speed:attention",
     "cost": "rackfit.cli.costing:cost",

@@ -1,4 +1,4 @@
-"""/compare?items=a,b: two to five models, devices or systems side by side, what differs marked."""
+"""/compare?items=a,b: two to five models, devices, systems or machines side by side, what differs marked."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, U
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.compare_machines import MachinesForm, details, machines
 from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
 from rackfit.publish.pages.record import COLUMNS, check_name, helpers
 from rackfit.tabular.csv_file import as_csv
 
 KINDS = ("model", "accelerator", "system")
-PLURAL = {"model": "models", "accelerator": "devices", "system": "systems"}
+MACHINE = "machine"
+PLURAL = {"model": "models", "accelerator": "devices", "system": "systems", MACHINE: "machines"}
 FEWEST, MOST = 2, 5
 LONGEST = 1000
 """Characters of the list of items."""
@@ -25,6 +27,7 @@ EXAMPLES = (
     ("nvidia-h100-sxm5-80gb,nvidia-h200-sxm-141gb,amd-mi300x", "H100, H200, MI300X"),
     ("nvidia-rtx-3090,nvidia-rtx-4090,nvidia-rtx-5090", "RTX 3090, 4090, 5090"),
     ("qwen/qwen3-32b,google/gemma-3-27b-pt,openai/gpt-oss-120b", "Qwen3 32B, Gemma 3 27B, gpt-oss 120B"),
+    ("2x rtx-3090,rtx-6000-ada,m3-max-40c-64gb", "two RTX 3090, one RTX 6000 Ada, an M3 Max of 64 GB"),
 )
 
 
@@ -50,6 +53,8 @@ def resolved(answers: Answers, asked: list[str]) -> tuple[str, list[str]]:
     """
     found = [_resolve(answers, name) for name in asked]
     kinds = {kind for kind, _ in found}
+    if MACHINE in kinds and "model" not in kinds:
+        return MACHINE, asked
     if len(kinds) > 1:
         said = ", ".join(f"{name} is a {kind}" for name, (kind, _) in zip(asked, found, strict=True))
         raise UsageError(f"{said}: expected items of one kind")
@@ -58,15 +63,32 @@ def resolved(answers: Answers, asked: list[str]) -> tuple[str, list[str]]:
 
 def _resolve(answers: Answers, name: str) -> tuple[str, str]:
     check_name(name)
-    found = resolve_first(answers.connection, KINDS, name, allow_class=True)
+    try:
+        found = resolve_first(answers.connection, KINDS, name, allow_class=True)
+    except UnknownNameError:
+        if _is_machine(answers, name):
+            return MACHINE, name
+        raise
     if found.is_class:
         raise AmbiguousNameError(found.kind, name, found.ids)
     return found.kind, found.id
 
 
-def compare(answers: Answers, asked: list[str]) -> dict[str, Any]:
-    """Return the comparison of so many names."""
+def _is_machine(answers: Answers, name: str) -> bool:
+    """Return whether a name that is no record is a hardware expression, such as `2x rtx-3090`."""
+    from rackfit.ask.question import find_machines
+
+    try:
+        return bool(find_machines(answers.connection, name))
+    except RackfitError:
+        return False
+
+
+def compare(answers: Answers, asked: list[str], form: MachinesForm) -> dict[str, Any]:
+    """Return the comparison of so many names: of machines where one is no record, or where models are named."""
     kind, keys = resolved(answers, asked)
+    if kind == MACHINE or (kind != "model" and form.asked):
+        return machines(answers, asked, form)
     found = [READERS[kind](answers, key) for key in keys]
     return {
         "kind": kind,
@@ -96,13 +118,14 @@ async def page(request: Any, datasette: Any) -> Any:
     """Answer /compare, /compare.json and /compare.csv."""
     text = (request.args.get("items") or "").strip()
     form = request.url_vars.get("format")
-    status, problem, found, asked = 200, None, None, []
+    status, problem, found, asked, by = 200, None, None, [], MachinesForm()
     try:
+        by = MachinesForm.read(request.args).checked()
         asked = names(text)
         if len(asked) < FEWEST and (form or (asked and request.args.get("only"))):
             raise UsageError(f"{len(asked)} items: expected {FEWEST} to {MOST}, with commas between")
         if asked:
-            found = await ask(open_database(datasette), lambda answers: compare(answers, asked))
+            found = await ask(open_database(datasette), lambda answers: compare(answers, asked, by))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
         problem["name"] = getattr(error, "name", None) if isinstance(error, _Named) else None
@@ -112,7 +135,7 @@ async def page(request: Any, datasette: Any) -> Any:
         return Response(content, status=status, content_type=f"{kind}; charset=utf-8")
     if form:
         return json_response(problem or body(found or {}), status)
-    context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences")
+    context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences", by)
     return await html_response(datasette, "rackfit_compare.html", context, request, status)
 
 
@@ -126,14 +149,15 @@ def _context(
     found: dict[str, Any] | None,
     problem: dict[str, Any] | None,
     only: bool,
+    by: MachinesForm,
 ) -> dict[str, Any]:
     urls = datasette.urls
     place = urls.path("/compare")
 
     def address(items: list[str], **more: str) -> str:
-        return f"{place}?{render.query_string({'items': ','.join(items), **more})}"
+        return f"{place}?{render.query_string({'items': ','.join(items), **by.asked, **more})}"
 
-    shown: dict[str, Any] = {"text": text[:LONGEST], "problem": problem, "only": only, "found": found}
+    shown: dict[str, Any] = {"text": text[:LONGEST], "problem": problem, "only": only, "found": found, "by": by}
     wrong = (problem or {}).get("name")
     shown["near"] = [
         (near, address([near if name == wrong else name for name in asked])) for near in (problem or {}).get("near", [])
@@ -141,15 +165,17 @@ def _context(
     shown["examples"] = [(words, address(items.split(","))) for items, words in EXAMPLES]
     if found is None:
         return shown
-    keys = [item["id"] for item in found["items"]]
-    column = COLUMNS[found["kind"]]
+    of_machines = found["kind"] == MACHINE
+    keys = asked if of_machines else [item["id"] for item in found["items"]]
+    column = "accelerator_id" if of_machines else COLUMNS[found["kind"]]
     return shown | helpers(urls, open_database(datasette).name) | {
         "plural": PLURAL[found["kind"]],
         "heads": [
-            {**item, "href": render.page_link(urls, column, item["id"]),
-             "without": address([key for key in keys if key != item["id"]])}
-            for item in found["items"]
+            {**item, "href": render.page_link(urls, column, item.get("accelerator", item["id"])),
+             "without": address([other for other in keys if other != key])}
+            for key, item in zip(keys, found["items"], strict=True)
         ],
+        "details": details(urls, found, asked, by) if of_machines else [],
         "rows": [row for row in found["rows"] if row.differs or not only],
         "value": value,
         "toggle": address(keys) if only else address(keys, only="differences"),
