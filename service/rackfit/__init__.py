@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from rackfit.ask.lists import where_it_runs as where_it_runs
     from rackfit.ask.plan.answer import plan as plan
     from rackfit.ask.plan.question import PlanQuestion as PlanQuestion
+    from rackfit.ask.power import PowerQuestion as PowerQuestion
+    from rackfit.ask.power import power_one as power_one
     from rackfit.ask.question import FitQuestion as FitQuestion
     from rackfit.ask.scaling import scaling as scaling
     from rackfit.ask.speed import speed_one as speed_one
@@ -46,6 +48,7 @@ _HOMES = {
     "CostQuestion": "rackfit.ask.cost",
     "FitQuestion": "rackfit.ask.question",
     "PlanQuestion": "rackfit.ask.plan.question",
+    "PowerQuestion": "rackfit.ask.power",
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
@@ -61,6 +64,7 @@ _HOMES = {
     "models": "rackfit.ask.facts",
     "open_catalog": "rackfit.catalog.connect",
     "plan": "rackfit.ask.plan.answer",
+    "power_one": "rackfit.ask.power",
     "resolve": "rackfit.catalog.resolve",
     "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
@@ -76,6 +80,7 @@ __all__ = [
     "CostQuestion",
     "FitQuestion",
     "PlanQuestion",
+    "PowerQuestion",
     "RackfitError",
     "TrainQuestion",
     "__version__",
@@ -92,6 +97,7 @@ __all__ = [
     "models",
     "open_catalog",
     "plan",
+    "power_one",
     "resolve",
     "scaling",
     "score",

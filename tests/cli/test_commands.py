@@ -45,6 +45,7 @@ QUESTIONS = {
     "speed": ("speed", "Qwen3-8B", "--on", "rtx-4090", "--precision", "q4_k_m"),
     "plan": ("plan", "Qwen3-8B", "--users", "20", "--tokens-per-second", "20", "--limit", "3"),
     "compare": ("compare", "2x rtx-3090", "rtx-6000-ada", "--models", "llama-3.1-70b"),
+    "power": ("power", "dgx-h100", "--machines", "4", "--rack-kw", "45"),
     "scaling": ("scaling", "Qwen3-8B", "--on", "8x h100-sxm5-80gb", "--degrees", "1,8"),
     "attention": ("attention", "Qwen3-8B", "--on", "h100-sxm5-80gb", "--context", "32k"),
     "hardware": ("hardware", "hopper"),

@@ -19,6 +19,7 @@ COMMANDS = {
     "speed": "rackfit.cli.speed:speed",
     "plan": "rackfit.cli.planning:plan",
     "compare": "rackfit.cli.comparing:compare",
+    "power": "rackfit.cli.power:power",
     "scaling": "rackfit.cli.speed:scaling",
     "attention": "rackfit.cli.speed:attention",
     "cost": "rackfit.cli.costing:cost",
