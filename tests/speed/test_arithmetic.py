@@ -8,7 +8,7 @@ from rackfit.errors import UnsupportedError
 from rackfit.memory.domain import Layout, Precision
 from rackfit.speed.attention_io import Attention, side_of_ridge
 from rackfit.speed.communication import all_reduce_s, all_to_all_s, efficiency, send_s
-from rackfit.speed.compute import rate_of
+from rackfit.speed.compute import rate_of, reached_peak
 from rackfit.speed.domain import Chip
 from rackfit.speed.efficiency import choose_efficiency, reached_gb_s
 from rackfit.speed.roofline import decode_step, prefill_flops, ridge_point, tokens_per_s
@@ -170,3 +170,30 @@ def test_prefill_is_two_flops_per_active_parameter_and_token() -> None:
     assert short == pytest.approx(2 * matrices, rel=0.001)
     attention = prefill_flops(anatomy, 8192) - 8192 * 2 * matrices
     assert attention == pytest.approx(2 * 2 * 32 * 256 * 8192**2 / 2, rel=0.001)
+
+
+def test_shares_of_16_bit_runs_promise_no_more_of_a_narrower_rate() -> None:
+    """Published runs are dense and in 16 bits: fp8's low end is bf16's; experts reach less (torchtitan, 8 H100)."""
+    h100 = Chip("nvidia-h100-sxm5-80gb", "H100", "hbm", 3350.0, False, 132, "SM", {"bf16": 989.4, "fp8": 1978.9})
+    runs = (0.4, 0.3, 0.8, "runs on H100")
+
+    plain, narrow = (reached_peak(h100, (name, h100.rates[name]), runs, False) for name in ("bf16", "fp8"))
+    routed = reached_peak(h100, ("fp8", 1978.9), runs, True)
+
+    assert plain.low * plain.tflops == pytest.approx(narrow.low * narrow.tflops)
+    assert (plain.share, narrow.share) == (0.4, 0.4)
+    assert routed.low == pytest.approx(narrow.low * 0.3)
+    assert routed.share == pytest.approx(0.4 * 0.4)
+    assert (plain.basis, routed.high) == ("runs on H100", 0.8)
+    assert "experts" in routed.basis
+
+
+def test_a_prompt_on_a_device_without_a_like_run_lies_in_its_range() -> None:
+    """gpt-oss-20b reads 2,053 tokens/s on a GB10 (LMSYS, in triton-inference-server issue 8691): 15 TFLOPS at 3.6B.
+
+    500 dense TFLOPS in fp4 (NVIDIA), no 16-bit rate on record; no training run on record is of such a device.
+    """
+    gb10 = Chip("nvidia-gb10", "GB10", "unified", 273.0, False, 48, "SM", {"fp4": 500.0})
+    peak = reached_peak(gb10, ("fp4", 500.0), (0.45, 0.15, 1.0, "other devices"), True)
+
+    assert peak.low * peak.tflops < 2 * 3.6e9 * 2053 / 1e12 < peak.high * peak.tflops

@@ -16,7 +16,7 @@ from rackfit.catalog.read_speed import read_chip, read_efficiencies
 from rackfit.errors import RackfitError, UnsupportedError
 from rackfit.memory.domain import Layout
 from rackfit.speed.communication import Link
-from rackfit.speed.compute import Peak, rate_of, reached_share
+from rackfit.speed.compute import Peak, rate_of, reached_peak, reached_share
 from rackfit.speed.domain import Chip, Chosen, Efficiency, Ranged
 from rackfit.speed.efficiency import choose_efficiency, family_of
 from rackfit.speed.roofline import Step, pace_of
@@ -160,7 +160,7 @@ class Records:
         name = chip.accelerator_id
         if name not in self._shares:
             self._shares[name] = reached_share(self.training_runs, chip)
-        return Peak(rate[0], rate[1], *self._shares[name])
+        return reached_peak(chip, rate, self._shares[name], setting.subject.anatomy.has_experts)
 
 
 def find_run(records: Records, setting: Setting, layout: Layout) -> tuple[Run, list[str]]:
