@@ -30,8 +30,14 @@ if TYPE_CHECKING:
     from rackfit.ask.power import PowerQuestion as PowerQuestion
     from rackfit.ask.power import power_one as power_one
     from rackfit.ask.question import FitQuestion as FitQuestion
+    from rackfit.ask.quote import QuoteQuestion as QuoteQuestion
+    from rackfit.ask.quote import quote as quote
     from rackfit.ask.scaling import scaling as scaling
     from rackfit.ask.speed import speed_one as speed_one
+    from rackfit.ask.tender.judge import check_tender as check_tender
+    from rackfit.ask.tender.offered import named_systems as named_systems
+    from rackfit.ask.tender.offered import read_offered as read_offered
+    from rackfit.ask.tender.requirements import read_requirements as read_requirements
     from rackfit.ask.together import fit_together as fit_together
     from rackfit.ask.train import TrainQuestion as TrainQuestion
     from rackfit.ask.train import train_one as train_one
@@ -47,13 +53,21 @@ __version__ = "2026.11.0"
 _HOMES = {
     "CostQuestion": "rackfit.ask.cost",
     "FitQuestion": "rackfit.ask.question",
+<<<<<<< HEAD
     "PlanQuestion": "rackfit.ask.plan.question",
     "PowerQuestion": "rackfit.ask.power",
+=======
+    "QuoteQuestion": "rackfit.ask.quote",
+>>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
     "build": "rackfit.assemble",
+<<<<<<< HEAD
     "compare_machines": "rackfit.ask.compare",
+=======
+    "check_tender": "rackfit.ask.tender.judge",
+>>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "cost_one": "rackfit.ask.cost",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
@@ -62,9 +76,19 @@ _HOMES = {
     "hardware": "rackfit.ask.facts",
     "hierarchy": "rackfit.ask.attention",
     "models": "rackfit.ask.facts",
+    "named_systems": "rackfit.ask.tender.offered",
     "open_catalog": "rackfit.catalog.connect",
+<<<<<<< HEAD
     "plan": "rackfit.ask.plan.answer",
     "power_one": "rackfit.ask.power",
+=======
+    "quote": "rackfit.ask.quote",
+<<<<<<< HEAD
+>>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
+=======
+    "read_offered": "rackfit.ask.tender.offered",
+    "read_requirements": "rackfit.ask.tender.requirements",
+>>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "resolve": "rackfit.catalog.resolve",
     "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
@@ -79,14 +103,22 @@ _HOMES = {
 __all__ = [
     "CostQuestion",
     "FitQuestion",
+<<<<<<< HEAD
     "PlanQuestion",
     "PowerQuestion",
+=======
+    "QuoteQuestion",
+>>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
     "RackfitError",
     "TrainQuestion",
     "__version__",
     "attention",
     "build",
+<<<<<<< HEAD
     "compare_machines",
+=======
+    "check_tender",
+>>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "cost_one",
     "default_catalog",
     "estimate_vram",
@@ -95,9 +127,19 @@ __all__ = [
     "hardware",
     "hierarchy",
     "models",
+    "named_systems",
     "open_catalog",
+<<<<<<< HEAD
     "plan",
     "power_one",
+=======
+    "quote",
+<<<<<<< HEAD
+>>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
+=======
+    "read_offered",
+    "read_requirements",
+>>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "resolve",
     "scaling",
     "score",

@@ -4,7 +4,8 @@ RackfitError
 ├── UsageError          the question is malformed: exit status 2, HTTP 400
 │   ├── UnknownNameError    a name that resolves to nothing, with near names: exit 2, HTTP 404
 │   ├── BadRowsError        a file to be imported has bad cells, all of them at once: exit 2
-│   └── AmbiguousNameError  a class name where one record is needed: exit 2, HTTP 400
+│   ├── AmbiguousNameError  a class name where one record is needed: exit 2, HTTP 400
+│   └── BadFileError        a file of the user's with several things wrong, all of them at once: exit 2, HTTP 400
 ├── BadRecordsError     files in data/ that are not what they must be, all of them at once
 ├── CatalogError        the catalog is missing, too old, damaged or cannot be written
 ├── MissingExtraError   an optional library is not installed; the message has the command that does it
@@ -65,6 +66,16 @@ class Problem:
             shown = shown[:77] + "..."
         place = f"{self.file}: {self.field}" if self.field else self.file
         return f"{place} = {shown}: expected {self.expected}" if self.field else f"{place}: {self.expected}"
+
+
+class BadFileError(UsageError):
+    """Everything that is wrong with one file of the user's, reported together."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        noun = "problem" if len(self.problems) == 1 else "problems"
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        super().__init__(f"{len(self.problems)} {noun} in {name}\n{lines}")
 
 
 class BadRecordsError(RackfitError):

@@ -31,7 +31,7 @@ def one_line(stderr: str) -> bool:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help(command: str) -> None:
     """Every command explains itself and shows an example of its own use."""
-    done = rackfit(command, "--help")
+    done = rackfit(*command.split(), "--help")
     assert done.returncode == 0
     assert f"\n  rackfit {command}" in done.stdout
 
@@ -42,6 +42,7 @@ QUESTIONS = {
     "fit what": ("fit", "--on", "rtx-4090", "--limit", "5"),
     "estimate": ("estimate", "70", "--precision", "int4"),
     "train": ("train", "Qwen3-8B", "--on", "8x h100-sxm5-80gb"),
+    "quote": ("export", "quote", "--models", "Qwen3-8B", "--on", "rtx-4090"),
     "speed": ("speed", "Qwen3-8B", "--on", "rtx-4090", "--precision", "q4_k_m"),
     "plan": ("plan", "Qwen3-8B", "--users", "20", "--tokens-per-second", "20", "--limit", "3"),
     "compare": ("compare", "2x rtx-3090", "rtx-6000-ada", "--models", "llama-3.1-70b"),

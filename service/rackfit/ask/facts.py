@@ -107,11 +107,11 @@ def hardware(
     }
     found = _rows(connection, _HARDWARE, values)
     if not found:
-        _known(connection, "accelerators", {"vendor": ("vendor", vendor), "segment": ("segment", segment)})
+        check_words(connection, "accelerators", {"vendor": ("vendor", vendor), "segment": ("segment", segment)})
     return found
 
 
-def _known(connection: sqlite3.Connection, table: str, asked: Mapping[str, tuple[str, str | None]]) -> None:
+def check_words(connection: sqlite3.Connection, table: str, asked: Mapping[str, tuple[str, str | None]]) -> None:
     """Tell a filter that nothing can pass from one that nothing happens to pass.
 
     Raises:
@@ -173,7 +173,9 @@ def models(
     }
     found = _rows(connection, _MODELS, values)
     if not found:
-        _known(connection, "models", {"family": ("model_family", family), "attention": ("attention_kind", attention)})
+        check_words(
+            connection, "models", {"family": ("model_family", family), "attention": ("attention_kind", attention)}
+        )
     return found
 
 
@@ -231,8 +233,7 @@ def _record(connection: sqlite3.Connection, kind_name: str, key: str, query: str
     aliases = connection.execute(
         "select alias from aliases where kind = ? and target_id = ? and not is_class order by alias", (kind_name, key)
     )
-    truths = _truths(connection, kind.table)
-    row.update({name: bool(row[name]) for name in truths if row[name] is not None})
+    row.update({name: bool(row[name]) for name in truths(connection, kind.table) if row[name] is not None})
     facts = [_fact(kind, name, value, behind, disputes) for name, value in row.items() if _is_fact(kind, name, value)]
     return {
         "query": query,
@@ -251,7 +252,7 @@ def _record(connection: sqlite3.Connection, kind_name: str, key: str, query: str
     }
 
 
-def _truths(connection: sqlite3.Connection, table: str) -> list[str]:
+def truths(connection: sqlite3.Connection, table: str) -> list[str]:
     """Return the columns that hold yes or no: those whose CHECK allows 0 and 1 only."""
     sql = connection.execute("select sql from sqlite_master where name = ?", (table,)).fetchone()[0]
     return re.findall(r"(\w+) in \(0, 1\)", sql)

@@ -17,7 +17,7 @@ MERGED_PATCHES = 4
 """Patches per token where a record does not say: most encoders merge 2 x 2."""
 
 
-def row_of(connection: sqlite3.Connection, table: str, key: str, value: str) -> dict[str, Any]:
+def row_of(connection: sqlite3.Connection, table: str, key: str, value: str | int) -> dict[str, Any]:
     """Return one row by its key.
 
     Raises:
@@ -26,7 +26,7 @@ def row_of(connection: sqlite3.Connection, table: str, key: str, value: str) -> 
     cursor = connection.execute(f'select * from "{table}" where "{key}" = ?', (value,))
     found = cursor.fetchone()
     if found is None:
-        raise UnknownNameError(table.removesuffix("s"), value)
+        raise UnknownNameError(table.removesuffix("s"), str(value))
     return dict(zip((column[0] for column in cursor.description), found, strict=True))
 
 

@@ -28,6 +28,8 @@ COMMANDS = {
     "models": "rackfit.cli.facts:models",
     "show": "rackfit.cli.facts:show",
     "export": "rackfit.cli.taking:export",
+    "export quote": "rackfit.cli.quoting:quote",
+    "tender": "rackfit.cli.tendering:tender",
     "sql": "rackfit.cli.taking:sql",
     "accuracy": "rackfit.cli.scoring:accuracy",
     "explain-log": "rackfit.cli.explaining:explain_log",
@@ -51,7 +53,10 @@ class LazyGroup(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command that was asked for, or name those that are spelled like it."""
+        """Find the command that was asked for, of one word or two, or name those that are spelled like it."""
+        if " ".join(args[:2]) in COMMANDS and len(args) > 1:
+            name = " ".join(args[:2])
+            return name, self.get_command(ctx, name), args[2:]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = get_close_matches(args[0], COMMANDS, n=3, cutoff=0.5)
             hint = f"did you mean {', '.join(near)}?" if near else f"commands are {', '.join(COMMANDS)}"

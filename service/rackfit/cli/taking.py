@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rackfit.cli.options import catalog_option, catalog_path, json_option, opened
+from rackfit.cli.running import with_options
 from rackfit.cli.showing import show_json, show_table
 from rackfit.errors import CatalogError, UsageError
 
@@ -83,11 +84,8 @@ _FILE_OPTIONS = (
 )
 
 
-def file_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say into which file and how."""
-    for option in reversed(_FILE_OPTIONS):
-        function = option(function)
-    return function
+file_options = with_options(_FILE_OPTIONS)
+"""Gives a command the options that say into which file and how."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ SUFFIXES = {
     "GB/s": "gb_s",
     "MHz": "mhz",
     "W": "w",
-    "U": "u",
     "bit": "bits",
     "bits": "bits",
     "tokens/s": "tokens_s",
@@ -44,6 +43,8 @@ class Column:
     description: str | None = None
     unit: str | None = None
     kind: Kind = "any"
+    formula: str | None = None
+    """What a workbook computes in an empty cell; names in braces are cells of the same row: `={price}*{quantity}`."""
 
     def as_field(self) -> dict[str, str]:
         """Return the column as a field of a Table Schema. A date that may be partial is text there."""

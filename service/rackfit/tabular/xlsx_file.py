@@ -89,6 +89,7 @@ def _write_rows(sheet: Any, table: Table, formats: dict[str, Any]) -> int:
     sheet.set_row(0, 48)
     for place, name in enumerate(table.headers):
         sheet.write_string(0, place, name, formats["head"])
+    letters = {column.name: _letters(place) for place, column in enumerate(table.columns)}
     count = 0
     for count, row in enumerate(chain(sample, rows), start=1):
         if count >= MOST_ROWS:
@@ -96,11 +97,19 @@ def _write_rows(sheet: Any, table: Table, formats: dict[str, Any]) -> int:
                 f"more than {MOST_ROWS - 1:,} rows: an Excel sheet holds no more; narrow them, or take CSV or Parquet"
             )
         for place, (column, value) in enumerate(zip(table.columns, row, strict=True)):
-            write_cell(sheet, count, place, column, value, formats)
+            if value is None and column.formula is not None:
+                sheet.write_formula(count, place, _formula(column.formula, letters, count), formats["number"], "")
+            else:
+                write_cell(sheet, count, place, column, value, formats)
     if table.columns:
         sheet.autofilter(0, 0, count, len(table.columns) - 1)
         sheet.ignore_errors({"number_stored_as_text": f"A1:{_letters(len(table.columns) - 1)}{count + 1}"})
     return count
+
+
+def _formula(formula: str, letters: dict[str, str], row: int) -> str:
+    """Return a formula of one row."""
+    return formula.format_map({name: f"{letter}{row + 1}" for name, letter in letters.items()})
 
 
 def write_cell(sheet: Any, row: int, place: int, column: Column, value: Any, formats: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ class PageForm:
 
     FIGURES: ClassVar[Mapping[str, figures.Figure]] = {}
     """Parameter -> how it is read; the others are taken as they are."""
+    MOST_CHARACTERS: ClassVar[int] = LONGEST
+    """Characters of a parameter: more where a form takes lists of names."""
 
     @classmethod
     def read(cls, arguments: Any) -> Self:
@@ -38,8 +40,8 @@ class PageForm:
             UsageError: a parameter is too long.
         """
         for name, value in self.asked.items():
-            if len(value) > LONGEST:
-                raise UsageError(f"{name} has {len(value)} characters: expected at most {LONGEST}")
+            if len(value) > self.MOST_CHARACTERS:
+                raise UsageError(f"{name} has {len(value)} characters: expected at most {self.MOST_CHARACTERS}")
         return self
 
     def value(self, name: str, figure: figures.Figure | None = None) -> Any:

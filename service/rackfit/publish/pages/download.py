@@ -1,0 +1,46 @@
+"""Tables of pages as files: the formats that pages offer, named after what is in them."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from datasette.utils.asgi import Response
+
+from rackfit.tabular.csv_file import COMMA_LOCALE
+from rackfit.tabular.formats import FORMATS, writer_of
+from rackfit.tabular.table import Table
+
+OFFERED = ("csv", "xlsx")
+"""Formats that a page answers with beside HTML and JSON; `_locale=comma` is for CSV."""
+
+
+def file_response(table: Table, name: str, locale: str = "") -> Response:
+    """Return a table as a file to save, in one of the formats that are offered.
+
+    Raises:
+        MissingExtraError: the format needs a library that is not installed.
+        UsageError: the format cannot hold the table.
+    """
+    held, chosen = io.BytesIO(), FORMATS[name]
+    writer_of(chosen, COMMA_LOCALE if name == "csv" and locale == "comma" else None)(table, held)
+    charset = "; charset=utf-8" if name == "csv" else ""
+    disposition = "inline" if name == "csv" else "attachment"
+    return Response(
+        held.getvalue(),
+        headers={"content-disposition": f'{disposition}; filename="{file_name(table, name)}"'},
+        content_type=chosen.mediatype + charset,
+    )
+
+
+def file_name(table: Table, ending: str) -> str:
+    """Return a file's name: what is in it and the release of the catalog."""
+    release = dict(table.notes).get("catalog version", "")
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", f"rackfit-{table.name}-{release}").strip("-")
+    return f"{plain}.{ending}"
+
+
+def refusal(problem: dict[str, Any]) -> Response:
+    """Return an error in place of a file, as a line of text."""
+    return Response.text(f"{problem['error']}\n", status=problem["status"])

@@ -1,0 +1,104 @@
+"""`rackfit export`, `export quote` and `tender` as people run them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def rackfit(catalog: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line on a catalog."""
+    variables = {**os.environ, "RACKFIT_CATALOG": str(catalog), **more}
+    return subprocess.run(
+        [sys.executable, "-m", "rackfit", *arguments], env=variables, text=True, capture_output=True, timeout=300
+    )
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet", "a.json", "a.jsonl"])
+def test_the_ending_chooses_the_format(catalog: Path, tmp_path: Path, name: str) -> None:
+    """Every format has its rows and checksum in the side-car, and nothing else is left in the folder."""
+    done = rackfit(catalog, "export", "interconnects", "-o", str(tmp_path / name))
+    assert done.returncode == 0, done.stderr
+    (item,) = json.loads((tmp_path / "datapackage.json").read_text())["resources"]
+    assert item["path"] == name and item["rows"] > 5 and f"{item['rows']:,} rows" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "datapackage.json"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export", "sources", "-o", "a.txt"), "--format"),
+        (("export", "sources", "--format", "excel"), "xlsx"),
+        (("export", "sources", "--format", "xlsx"), "needs a file"),
+        (("export", "sources", "-o", "a.xlsx", "--decimal-comma"), "for CSV"),
+        (("export", "sources", "--locale", "comma", "--excel"), "leave the other options out"),
+        (("export", "quote"), "--models"),
+        (("export", "quote", "--models", "Qwen3-8B", "--on", "rtx-4091"), "rtx 4090"),
+        (("tender", "none.toml"), "cannot be read"),
+        (("tender", "none.txt"), ".toml or .csv"),
+    ],
+)
+def test_wrong_usage_is_one_line(catalog: Path, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    """Exit 2, one line that says what is wrong, and no file."""
+    done = subprocess.run(
+        [sys.executable, "-m", "rackfit", *arguments], cwd=tmp_path, text=True, capture_output=True, timeout=300,
+        env={**os.environ, "RACKFIT_CATALOG": str(catalog)},
+    )  # fmt: skip
+    assert done.returncode == 2 and said.casefold() in done.stderr.casefold() and done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_extra_is_one_line_with_the_command(catalog: Path, tmp_path: Path) -> None:
+    """Without XlsxWriter the message has the command that installs it, and no file is written."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "xlsxwriter.py").write_text("raise ImportError('not here')\n")
+    done = rackfit(
+        catalog, "export", "sources", "-o", str(tmp_path / "a.xlsx"), PYTHONPATH=str(tmp_path / "hidden")
+    )  # fmt: skip
+    assert done.returncode == 1 and "pip install 'rackfit[xlsx]'" in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_a_locale_for_decimal_commas(catalog: Path) -> None:
+    """Trial R111: semicolon, decimal comma and mark, on standard output too."""
+    sql = "select 'a' as name, 22.5 as gib"
+    assert rackfit(catalog, "export", sql, "--locale", "comma").stdout == "\ufeffname;gib\na;22,5\n"
+
+
+def test_a_purchase_list_for_people_and_programs(catalog: Path, tmp_path: Path) -> None:
+    """A table, one JSON document, and files; an empty list says so."""
+    asked = ("export", "quote", "--models", "Qwen3-8B,gpt-oss-20b", "--on", "nvidia-dgx-h100", "--on", "2x rtx-4090")
+    shown = rackfit(catalog, *asked)
+    assert shown.returncode == 0 and "DGX H100" in shown.stdout and "GiB left per model" in shown.stdout
+    items = json.loads(rackfit(catalog, *asked, "--json").stdout)["results"]
+    assert [item["quantity"] for item in items] == [1, 2]
+    assert rackfit(catalog, *asked, "-o", str(tmp_path / "q.xlsx")).returncode == 0
+    assert openpyxl.load_workbook(tmp_path / "q.xlsx")["data"].max_row == 3
+    none = rackfit(catalog, "export", "quote", "--models", "Qwen3-8B", "--max-price", "0.000001")
+    assert none.returncode == 0 and "no configuration on record" in none.stdout
+
+
+def test_the_documented_tender(catalog: Path, tmp_path: Path) -> None:
+    """The example of docs/tender.md: offer A is compliant, B has no weight on record, C lacks memory."""
+    asked = ("tender", str(DOCS / "examples" / "tender.toml"), "--offers", str(DOCS / "examples" / "offers.csv"))
+    found = json.loads(rackfit(catalog, *asked, "--json").stdout)
+    systems = {row["system"]: row for row in found["systems"]}
+    assert systems["Offer C"]["verdict"] == "not compliant" and systems["Offer C"]["fails"] == ["1.1"]
+    assert systems["Offer B"]["verdict"] == "unknown" and systems["Offer B"]["open"] == ["3.3"]
+    assert systems["Offer A"]["verdict"] == "compliant"
+    shown = rackfit(catalog, *asked)
+    assert shown.returncode == 0 and "Offer B" in shown.stdout and "offers.csv:3" in shown.stdout
+    assert rackfit(catalog, *asked, "-o", str(tmp_path / "t.csv")).returncode == 0
+    with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as handle:
+        assert len(list(csv.DictReader(handle))) == len(found["results"]) == 21
+    summary = rackfit(catalog, *asked[:2], "--provider", "NVIDIA", "--limit", "2")
+    assert summary.returncode == 0 and "the first 2 of" in summary.stderr
