@@ -53,21 +53,15 @@ __version__ = "2026.11.0"
 _HOMES = {
     "CostQuestion": "rackfit.ask.cost",
     "FitQuestion": "rackfit.ask.question",
-<<<<<<< HEAD
     "PlanQuestion": "rackfit.ask.plan.question",
     "PowerQuestion": "rackfit.ask.power",
-=======
     "QuoteQuestion": "rackfit.ask.quote",
->>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
     "RackfitError": "rackfit.errors",
     "TrainQuestion": "rackfit.ask.train",
     "attention": "rackfit.ask.attention",
     "build": "rackfit.assemble",
-<<<<<<< HEAD
     "compare_machines": "rackfit.ask.compare",
-=======
     "check_tender": "rackfit.ask.tender.judge",
->>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "cost_one": "rackfit.ask.cost",
     "default_catalog": "rackfit.paths",
     "estimate_vram": "rackfit.memory.quick",
@@ -78,17 +72,11 @@ _HOMES = {
     "models": "rackfit.ask.facts",
     "named_systems": "rackfit.ask.tender.offered",
     "open_catalog": "rackfit.catalog.connect",
-<<<<<<< HEAD
     "plan": "rackfit.ask.plan.answer",
     "power_one": "rackfit.ask.power",
-=======
     "quote": "rackfit.ask.quote",
-<<<<<<< HEAD
->>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
-=======
     "read_offered": "rackfit.ask.tender.offered",
     "read_requirements": "rackfit.ask.tender.requirements",
->>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "resolve": "rackfit.catalog.resolve",
     "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
@@ -103,22 +91,16 @@ _HOMES = {
 __all__ = [
     "CostQuestion",
     "FitQuestion",
-<<<<<<< HEAD
     "PlanQuestion",
     "PowerQuestion",
-=======
     "QuoteQuestion",
->>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
     "RackfitError",
     "TrainQuestion",
     "__version__",
     "attention",
     "build",
-<<<<<<< HEAD
-    "compare_machines",
-=======
     "check_tender",
->>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
+    "compare_machines",
     "cost_one",
     "default_catalog",
     "estimate_vram",
@@ -129,17 +111,11 @@ __all__ = [
     "models",
     "named_systems",
     "open_catalog",
-<<<<<<< HEAD
     "plan",
     "power_one",
-=======
     "quote",
-<<<<<<< HEAD
->>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
-=======
     "read_offered",
     "read_requirements",
->>>>>>> 857eed0 (rackfit tender and /tender: requirement lines against offers or the catalog, three verdicts with their evidence)
     "resolve",
     "scaling",
     "score",

@@ -19,11 +19,8 @@ from rackfit.publish.pages import (
     matrix_files,
     measurement,
     model,
-<<<<<<< HEAD
     plan,
-=======
     quote,
->>>>>>> b3a7a81 (rackfit export quote and /quote: a purchase list with prices by record alone, in every format and on one printed sheet)
     search,
     sources,
     speed,
