@@ -120,15 +120,24 @@ def _pick(rows: Iterable[dict[str, Any]], **wanted: Any) -> dict[str, Any]:
     raise TemplateError(f"no row with {wanted}")
 
 
+def _label(value: Any) -> Any:
+    """Return the key of a foreign key that Datasette shows with its label."""
+    return value["value"] if isinstance(value, dict) else value
+
+
 @cache
 def _templates() -> Environment:
     words = Environment(undefined=StrictUndefined, autoescape=False)
     words.filters["gib"] = lambda size: f"{size / GIB:,.1f} GiB"
     words.filters["kib"] = lambda size: f"{size / 1024:,.0f} KiB"
     words.filters["gb"] = lambda size: f"{size / 1e9:,.1f} GB"
+    words.filters["cents"] = lambda amount: f"{amount:,.3f}"
     words.filters["n"] = lambda number: f"{number:,.0f}"
     words.filters["d1"] = lambda number: f"{number:,.1f}"
     words.filters["pick"] = _pick
+    words.filters["pick_label"] = lambda rows, name, value: next(row for row in rows if _label(row[name]) == value)
+    words.filters["label"] = _label
+    words.filters["per_u"] = lambda row: row["max_power_w"] / 1000 / row["rack_units"]
     words.globals.update(GIB=GIB)
     return words
 
