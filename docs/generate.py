@@ -2,12 +2,13 @@
 
     python docs/generate.py            write them
     python docs/generate.py --check    fail if one is out of date, naming this command
+    python docs/generate.py --answers [CATALOG] [--check]   the documents that show answers of a catalog
+    python docs/generate.py --accuracy [CATALOG]            the accuracy table of the README
     python docs/generate.py --templates       write the templates of records into data/README.md
     python docs/generate.py --test-command    print the README's command that passes the tests
 
-Generated: docs/cli.md (help of every command), docs/data-dictionary.md (tables and columns). The accuracy table of
-the README is filled from a catalog: python docs/generate.py --accuracy [CATALOG]. So are the answers that documents
-show (docs/questions.md): python docs/generate.py --answers [CATALOG].
+Generated: docs/cli.md (help of every command), docs/data-dictionary.md (tables and columns). With answers:
+docs/tutorial.md, docs/questions.md, docs/basics.md, docs/cookbook.md.
 """
 
 from __future__ import annotations
@@ -195,38 +196,45 @@ def answered(catalog: Path) -> dict[str, str]:
     return {name: import_module(module).document(asked, *of) for name, (module, *of) in ANSWERED.items()}
 
 
+def _catalog(arguments: list[str]) -> Path:
+    from rackfit.paths import default_catalog
+
+    named = [argument for argument in arguments[1:] if not argument.startswith("--")]
+    return Path(named[0]) if named else default_catalog()
+
+
+def _write(documents: dict[str, str], check: bool, repair: str) -> int:
+    """Write the documents that are out of date, or name them; return the exit status."""
+    stale = []
+    for name, text in documents.items():
+        path = DOCS / name
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(f"docs/{name}")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote docs/{name}")
+    if stale and check:
+        print(f"out of date: {', '.join(stale)}; repair with: {repair}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit status."""
+    check = "--check" in arguments
     if arguments[:1] == ["--test-command"]:
         print(test_command())
         return 0
     if arguments[:1] == ["--accuracy"]:
-        from rackfit.paths import default_catalog
-
-        write_accuracy(Path(arguments[1]) if len(arguments) > 1 else default_catalog())
-        return 0
-    if arguments[:1] == ["--answers"]:
-        from rackfit.paths import default_catalog
-
-        for name, text in answered(Path(arguments[1]) if len(arguments) > 1 else default_catalog()).items():
-            (DOCS / name).write_text(text, encoding="utf-8")
+        write_accuracy(_catalog(arguments))
         return 0
     if arguments[:1] == ["--templates"]:
         write_templates()
         return 0
-    stale = []
-    for name, make in GENERATED.items():
-        path, text = DOCS / name, make()
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(f"docs/{name}")
-        if arguments != ["--check"]:
-            path.write_text(text, encoding="utf-8")
-            print(f"wrote docs/{name}")
-    if stale and arguments == ["--check"]:
-        print(f"out of date: {', '.join(stale)}; repair with: {REPAIR}", file=sys.stderr)
-        return 1
-    return 0
+    if arguments[:1] == ["--answers"]:
+        return _write(answered(_catalog(arguments)), check, f"{REPAIR} --answers")
+    return _write({name: make() for name, make in GENERATED.items()}, check, REPAIR)
 
 
 if __name__ == "__main__":
