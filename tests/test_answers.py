@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,15 @@ def test_every_command_of_the_tutorial_runs(asked: Any) -> None:
     shown = {command for block in tutorial.BLOCK.finditer(written) for command in tutorial.commands(block["commands"])}
     assert tutorial.ELSEWHERE.keys() <= shown
     assert "```text\n```" not in made
+
+
+def test_every_command_of_the_readme_runs(asked: Any, tmp_path: Path) -> None:
+    """Each example of the README answers; the first block is what CI runs."""
+    shutil.copy(ROOT / "tests/reference/trials/R086.log", tmp_path / "startup.log")
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("```sh\n")[2].partition("```")[2]
+    blocks = [block["commands"] for block in tutorial.BLOCK.finditer(text)]
+    shown = [command for block in blocks for command in tutorial.commands(block) if command.startswith("rackfit ")]
+
+    assert len(shown) > 10
+    for command in shown:
+        assert asked.text(command, tmp_path), command
