@@ -6,7 +6,7 @@ from typing import Any
 
 from datasette import hookimpl
 
-from rackfit.publish import bad_requests, named_queries, render, security
+from rackfit.publish import bad_requests, named_queries, render, security, whole
 from rackfit.publish.errors_in_sql import explain_errors
 from rackfit.publish.pages import (
     accuracy,
@@ -134,6 +134,18 @@ def menu_links(datasette: Any) -> list[dict[str, str]]:
 
 
 @hookimpl
-def asgi_wrapper() -> Any:
-    """Send the security headers with every response."""
-    return security.with_headers
+def extra_template_vars(datasette: Any) -> dict[str, Any]:
+    """Tell pages of queries how many rows they show at most, so that they can say when an answer may be cut."""
+    return {"rackfit_most_rows": datasette.setting("max_returned_rows")}
+
+
+@hookimpl
+def register_output_renderer() -> dict[str, Any]:
+    """Offer tables, views and queries as workbooks."""
+    return {"extension": "xlsx", "render": whole.render_workbook, "can_render": whole.can_render}
+
+
+@hookimpl
+def asgi_wrapper(datasette: Any) -> Any:
+    """Send the security headers with every response, and whole tables as CSV."""
+    return lambda app: security.with_headers(whole.with_whole_csv(app, datasette))
