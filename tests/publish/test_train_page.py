@@ -121,3 +121,15 @@ def test_an_empty_form_is_a_page(get):
     """Nothing asked is no error."""
     assert get("/train").status_code == 200
     assert get("/train.json").status_code == 400
+
+
+def test_the_breakdown_as_a_file(get):
+    """The page's answer as CSV and workbook, part by part; what is refused on the page is refused as a file."""
+    asked = "model=llama-3.1-8b&on=8x+h100-sxm5-80gb"
+    answer = get(f"/train.json?{asked}").json()
+    sheet = get(f"/train.csv?{asked}")
+    assert sheet.status_code == 200 and f"per_device,driver,{answer['per_device']['driver_bytes']}" in sheet.text
+    assert get(f"/train.xlsx?{asked}").headers["content-type"].startswith("application/vnd.openxmlformats")
+    assert f"/train.xlsx?{asked.replace(' ', '+')}".split("?")[0] in get(f"/train?{asked}").text
+    assert get("/train.csv?model=llama-3.1-8b&on=h100-sxm5-99gb").status_code == 404
+    assert get("/train.xlsx?model=llama-3.1-8b").status_code == 400

@@ -85,3 +85,15 @@ def test_what_does_not_fit_says_what_would(get):
     """Llama-3.1-70B at 16 bits is no on one A100 80GB (141 GB of weights), and suggestions say what changes that."""
     answer = get("/why.json?model=llama-3.1-70b&on=a100-sxm4-80gb&precision=bf16").json()
     assert answer["verdict"] == "no" and answer["limit"] == "weights" and answer["suggestions"]
+
+
+def test_an_answer_and_a_list_as_files(get):
+    """One answer part by part, half a question row by row, both as CSV and workbook."""
+    one = get("/why.csv?model=qwen3-8b&on=rtx-4090")
+    total = get("/why.json?model=qwen3-8b&on=rtx-4090").json()["per_device"]["total_bytes"]
+    assert one.status_code == 200 and f"per_device,total,{total}" in one.text
+    rows = get("/why.csv?model=qwen3-8b&context=16384")
+    assert rows.text.startswith("model,hardware,precision,verdict")
+    assert get("/why.xlsx?model=qwen3-8b&on=rtx-4090").status_code == 200
+    assert get("/why.csv?model=qwen3-8b&on=rtx-4091").status_code == 404 and get("/why.xlsx").status_code == 400
+    assert "/why.xlsx?" in get("/why?model=qwen3-8b&on=rtx-4090").text

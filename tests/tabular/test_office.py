@@ -14,6 +14,8 @@ import openpyxl
 import pytest
 
 from rackfit.ask.quote import QuoteQuestion, quote
+from rackfit.ask.train import TrainQuestion, train_one
+from rackfit.export.answers import breakdown
 from rackfit.export.quote_table import quote_table
 from rackfit.export.run import export, export_table, table_of
 from rackfit.export.selection import select
@@ -60,7 +62,13 @@ def table_of_a_quote(connection: sqlite3.Connection) -> Table:
     return quote_table(connection, quote(connection, QuoteQuestion(models=("Qwen3-32B", "gpt-oss-120b"), on=machines)))
 
 
-@pytest.mark.parametrize("make", [table_of_accelerators, table_of_a_quote])
+def table_of_a_training_run(connection: sqlite3.Connection) -> Table:
+    """Return the breakdown of a training run, whose GiB are formulas."""
+    answer = train_one(connection, TrainQuestion(model="Llama-3.1-8B", on="8x h100-sxm5-80gb"))
+    return breakdown(connection, answer, "training")
+
+
+@pytest.mark.parametrize("make", [table_of_accelerators, table_of_a_quote, table_of_a_training_run])
 def test_the_workbook_has_the_figures_of_the_csv(
     connection: sqlite3.Connection, tmp_path: Path, make: Callable[[sqlite3.Connection], Table]
 ) -> None:

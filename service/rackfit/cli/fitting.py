@@ -23,6 +23,7 @@ from rackfit.cli.options import (
     split_prices,
 )  # fmt: skip
 from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
+from rackfit.cli.taking import Wanted, output_option
 
 ONE_OR_MORE = click.IntRange(min=1)
 SHARE = Figure(0, 1, min_open=True)
@@ -72,9 +73,12 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @question_options
 @price_options
 @limit_option(20)
+@output_option
 @json_option
 @catalog_option
-def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def fit(
+    models: tuple[str, ...], limit: int, output: Path | None, as_json: bool, catalog: Path | None, **asked: Any
+) -> None:
     """Say whether MODEL fits on HARDWARE, with the bytes behind the verdict.
 
     Without --on: every configuration that fits, smallest first. Without MODEL: what runs on that machine. Several
@@ -87,6 +91,7 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
     rackfit fit Qwen3-30B-A3B --on rtx-3090 --precision q8_0 --cpu-experts auto --host-ram 64
     rackfit fit Qwen3-8B Qwen3-4B --on h100-sxm5-80gb
     rackfit fit Qwen3-8B --on cpu --host-ram 32
+    rackfit fit Llama-3.1-70B --max-price 10 -o where.xlsx
     """
     from rackfit.ask.question import FitQuestion
 
@@ -96,23 +101,42 @@ def fit(models: tuple[str, ...], limit: int, as_json: bool, catalog: Path | None
         raise click.UsageError("several models need hardware: --on", click.get_current_context())
     about, words = split_prices(asked)
     question = FitQuestion(model=models[0] if models else None, limit=limit, **about)
+    wanted = Wanted.at(output) if output else None
+    query = {"model": question.model, **asked, "limit": limit}
     with opened(catalog) as connection:
         if len(models) > 1:
             from rackfit.ask.together import fit_together
             from rackfit.cli.together import show_together
 
             several = fit_together(connection, list(models), question)
+            if wanted is not None:
+                _save(connection, wanted, several, {**query, "model": list(models)})
+                return
             show_json(several) if as_json else show_together(several)
             return
         if models and asked["on"] is not None:
             from rackfit.ask.fit import fit_one
 
             answer = fit_one(connection, question)
+            if wanted is not None:
+                _save(connection, wanted, answer, query)
+                return
             show_json(answer) if as_json else _show_one(answer)
             return
         answers = (_where if models else _what)(connection, question, words)[:limit]
-    query = {"model": question.model, **asked, "limit": limit}
+        if wanted is not None:
+            from rackfit.export.answers import listed
+
+            wanted.write(connection, listed(connection, answers, query, "fits"), {"asked": query})
+            return
     show_list(query, answers) if as_json else show_table(answers, _WHERE if models else _WHAT, "nothing fits")
+
+
+def _save(connection: sqlite3.Connection, wanted: Wanted, answer: Mapping[str, Any], query: Mapping[str, Any]) -> None:
+    """Write one answer to a file, part by part."""
+    from rackfit.export.answers import breakdown
+
+    wanted.write(connection, breakdown(connection, answer, "fit"), {"asked": query})
 
 
 def _where(connection: sqlite3.Connection, question: Any, words: dict[str, Any]) -> list[dict[str, Any]]:

@@ -88,6 +88,12 @@ file_options = with_options(_FILE_OPTIONS)
 """Gives a command the options that say into which file and how."""
 
 
+output_option = click.option(
+    "--output", "-o", type=FILE, help="Write the answer to a file: .csv .xlsx .parquet .json .jsonl"
+)
+"""Gives a command about one question a file to write its answer to."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Where and how something is written."""
@@ -108,6 +114,17 @@ class Wanted:
 
         chosen = format_of(asked["output"], asked["named_format"])
         return cls(asked["output"], chosen, _dialect(asked), not asked["no_package"])
+
+    @classmethod
+    def at(cls, output: Path) -> Wanted:
+        """Return a file whose ending says how it is written.
+
+        Raises:
+            UsageError: an unknown ending.
+        """
+        from rackfit.tabular.formats import format_of
+
+        return cls(output, format_of(output, None), None, True)
 
     def write(self, connection: sqlite3.Connection, table: Table, facts: Mapping[str, Any]) -> None:
         """Write a table, to standard output where no file is named, and say on stderr what was written."""

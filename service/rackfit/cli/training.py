@@ -10,6 +10,7 @@ import click
 
 from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, opened
 from rackfit.cli.showing import gib, show_json, show_pairs, show_table
+from rackfit.cli.taking import Wanted, output_option
 
 ONE_OR_MORE = click.IntRange(min=1)
 
@@ -45,9 +46,10 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")
 @click.option("--rollout-share", type=Figure(0, 1, max_open=True), help="Share kept by a rollout engine")
 @click.option("--tokens", type=click.FloatRange(min=1), help="Tokens of the run, such as 1e12: days")
+@output_option
 @json_option
 @catalog_option
-def train(model: str, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def train(model: str, output: Path | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say whether MODEL can be trained on HARDWARE, by which strategy, with the bytes behind it.
 
     Without --zero, --recompute and --offload: the least aggressive strategy that fits.
@@ -56,11 +58,18 @@ def train(model: str, as_json: bool, catalog: Path | None, **asked: Any) -> None
     rackfit train Llama-3.1-8B --on "8x h100-sxm5-80gb"
     rackfit train Qwen3-32B --on rtx-4090 --recipe qlora --rank 32 --sequence-length 8k
     rackfit train Llama-3.1-70B --on dgx-h100 --recipe 8bit --json
+    rackfit train Llama-3.1-8B --on "8x h100-sxm5-80gb" -o breakdown.xlsx
     """
     from rackfit.ask.train import TrainQuestion, train_one
 
+    wanted = Wanted.at(output) if output else None
     with opened(catalog) as connection:
         answer = train_one(connection, TrainQuestion(model=model, **asked))
+        if wanted is not None:
+            from rackfit.export.answers import breakdown
+
+            wanted.write(connection, breakdown(connection, answer, "training"), {"asked": {"model": model, **asked}})
+            return
     show_json(answer) if as_json else _show(answer)
 
 

@@ -44,7 +44,7 @@ class Column:
     unit: str | None = None
     kind: Kind = "any"
     formula: str | None = None
-    """What a workbook computes in an empty cell; names in braces are cells of the same row: `={price}*{quantity}`."""
+    """What a workbook computes here; names in braces are cells of the same row: `={price}*{quantity}`."""
 
     def as_field(self) -> dict[str, str]:
         """Return the column as a field of a Table Schema. A date that may be partial is text there."""

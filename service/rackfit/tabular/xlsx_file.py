@@ -97,8 +97,9 @@ def _write_rows(sheet: Any, table: Table, formats: dict[str, Any]) -> int:
                 f"more than {MOST_ROWS - 1:,} rows: an Excel sheet holds no more; narrow them, or take CSV or Parquet"
             )
         for place, (column, value) in enumerate(zip(table.columns, row, strict=True)):
-            if value is None and column.formula is not None:
-                sheet.write_formula(count, place, _formula(column.formula, letters, count), formats["number"], "")
+            if column.formula is not None:
+                computed = "" if value is None else value
+                sheet.write_formula(count, place, _formula(column.formula, letters, count), formats["number"], computed)
             else:
                 write_cell(sheet, count, place, column, value, formats)
     if table.columns:

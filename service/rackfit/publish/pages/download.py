@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rackfit.publish.answers import Answers
+from rackfit.publish.pages.common import ask
 from rackfit.tabular.csv_file import COMMA_LOCALE
 from rackfit.tabular.formats import FORMATS, writer_of
 from rackfit.tabular.table import Table
 
 OFFERED = ("csv", "xlsx")
 """Formats that a page answers with beside HTML and JSON; `_locale=comma` is for CSV."""
+
+FILES = (("csv", "CSV"), ("xlsx", "workbook"))
+"""The same with the words of their links."""
 
 
 def file_response(table: Table, name: str, locale: str = "") -> Response:
@@ -32,6 +38,25 @@ def file_response(table: Table, name: str, locale: str = "") -> Response:
         headers={"content-disposition": f'{disposition}; filename="{file_name(table, name)}"'},
         content_type=chosen.mediatype + charset,
     )
+
+
+async def answer_file(
+    database: Any, ending: str, found: Mapping[str, Any], asked: Mapping[str, Any], name: str
+) -> Response:
+    """Return an answer as a file to save: a list row by row, one answer part by part.
+
+    Raises:
+        MissingExtraError, UsageError: as `file_response`.
+    """
+
+    def table(answers: Answers) -> Table:
+        from rackfit.export.answers import breakdown, listed
+
+        if "results" in found:
+            return listed(answers.connection, found["results"], asked, name)
+        return breakdown(answers.connection, found, name)
+
+    return file_response(await ask(database, table), ending)
 
 
 def file_name(table: Table, ending: str) -> str:

@@ -9,6 +9,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, names, train_shown
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
 from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
 
@@ -37,15 +38,20 @@ def explained(answers: Answers, form: TrainForm) -> dict[str, Any]:
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /train and /train.json."""
-    as_json = bool(request.url_vars.get("format"))
+    """Answer /train, and the same as .json, .csv and .xlsx."""
+    ending = (request.url_vars.get("format") or "").removeprefix(".")
+    as_json, as_file = bool(ending), ending in OFFERED
     form, database = TrainForm.read(request.args), open_database(datasette)
     status, found, problem = 200, None, None
     try:
         if form.asked or as_json:
-            found = await ask(database, lambda answers: explained(answers, form))
+            found = await ask(database, lambda answers: (answer if as_file else explained)(answers, form))
+        if as_file and found is not None:
+            return await answer_file(database, ending, found, form.asked, "training")
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
+    if as_file and problem is not None:
+        return refusal(problem)
     if as_json:
         return json_response(problem or {"query": form.asked, **(found or {})}, status)
     urls = datasette.urls
@@ -54,6 +60,7 @@ async def page(request: Any, datasette: Any) -> Any:
         "form": form, "groups": TRAIN, "filled": names.filled, "lists": await names.lists(database, TRAIN),
         "problem": problem, "near": form.near_links(address, problem), "answer": None,
         "json_href": render.asking(urls.path("/train.json"), form.asked),
+        "files": [(words, render.asking(urls.path(f"/train.{ending}"), form.asked)) for ending, words in FILES],
     }  # fmt: skip
     if found is not None:
         context |= train_shown.shown(urls, database.name, form, found, address)

@@ -11,14 +11,15 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, fit_shown, listing
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
 from rackfit.publish.pages.form import Form, question_of
 
 PLAIN = ("model", "on", "precision", "kv_precision", "context", "sequences", "runtime")
 """What the page's own form asks for; other settings are kept as they came."""
 
 
-def answer(answers: Answers, form: Form) -> dict[str, Any]:
-    """Return the answer to a form with a model and a machine, with its terms and sources.
+def answer(answers: Answers, form: Form, explained: bool = True) -> dict[str, Any]:
+    """Return the answer to a form with a model and a machine, where it is explained with its terms and sources.
 
     Raises:
         RackfitError: a name or figure that cannot be read, or a question without an honest answer.
@@ -27,6 +28,8 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
 
     question = question_of(form)
     found = fit_one(answers.connection, question)
+    if not explained:
+        return found
     return {
         **found,
         "terms": explain.terms(answers, found),
@@ -36,21 +39,26 @@ def answer(answers: Answers, form: Form) -> dict[str, Any]:
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /why and /why.json."""
-    as_json = bool(request.url_vars.get("format"))
+    """Answer /why, and the same as .json, .csv and .xlsx."""
+    ending = (request.url_vars.get("format") or "").removeprefix(".")
+    as_json, as_file = bool(ending), ending in OFFERED
     form = Form.read(request.args)
     status, found, problem = 200, None, None
     try:
         if form.model and form.on:
-            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
+            found = await ask(open_database(datasette), lambda answers: answer(answers, form, not as_file))
         elif form.model or form.on:
             found = await _list(datasette, form, as_json)
             if isinstance(found, Response):
                 return found
         elif as_json or form.asked:
             raise UsageError("name a model, or the hardware it should run on, or both")
+        if as_file and found is not None:
+            return await answer_file(open_database(datasette), ending, found, form.asked, "fit")
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
+    if as_file and problem is not None:
+        return refusal(problem)
     if as_json:
         return json_response(problem or found or {}, status)
     context = _context(datasette, form, found, problem)
@@ -77,6 +85,7 @@ def _context(
         "hidden": [name for name in form.asked if name not in PLAIN],
         "settings_href": render.asking(urls.path("/calculator"), form.asked),
         "json_href": render.asking(urls.path("/why.json"), form.asked),
+        "files": [(words, render.asking(urls.path(f"/why.{ending}"), form.asked)) for ending, words in FILES],
     }  # fmt: skip
     if found is None:
         return shown

@@ -84,9 +84,9 @@ def register_routes() -> list[tuple[str, Any]]:
     return [
         (r"^/$", home.page),
         (r"^/matrix(?P<format>\.json|\.csv|\.svg)?$", matrix_files.page),
-        (r"^/why(?P<format>\.json)?$", why.page),
+        (r"^/why(?P<format>\.json|\.csv|\.xlsx)?$", why.page),
         (r"^/calculator(?P<format>\.json)?$", calculator.page),
-        (r"^/train(?P<format>\.json)?$", train.page),
+        (r"^/train(?P<format>\.json|\.csv|\.xlsx)?$", train.page),
         (r"^/speed(?P<format>\.json|\.csv)?$", speed.page),
         (r"^/plan(?P<format>\.json|\.csv)?$", plan.page),
         (r"^/cost(?P<format>\.json|\.csv)?$", cost.page),

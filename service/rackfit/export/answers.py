@@ -1,0 +1,90 @@
+"""Answers as tables: the parts of one answer line by line, with bytes and GiB; a list of answers row by row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rackfit.ask.parts import sources_of
+from rackfit.export.columns import describe_columns
+from rackfit.export.run import catalog_notes
+from rackfit.export.sources import sources_by_id
+from rackfit.records.fieldguide import describe
+from rackfit.tabular.table import Column, Table
+
+GIB = 2**30
+BYTES = "_bytes"
+NAME = "answer"
+GIB_FORMULA = '=IF({bytes}="","",ROUND({bytes}/1073741824,6))'
+"""GiB of the bytes beside it: in a workbook it follows when somebody changes them."""
+RECORDS = (("models", "model"), ("accelerators", "accelerator"), ("recipes", "recipe"))
+"""Table and field of an answer: the records that it rests on."""
+
+
+def breakdown(connection: sqlite3.Connection, answer: Mapping[str, Any], name: str) -> Table:
+    """Return one answer (a fit, a training run) as a table: what was asked, every part of the memory, the verdict.
+
+    Assumptions and warnings stand among the notes, everything else in the lines.
+    """
+    kinds = {"part": "string", "item": "string", "bytes": "integer", "gib": "number", "value": "any"}
+    columns = [
+        Column(
+            column, column, describe(column, NAME).description, describe(column, NAME).unit, kind,  # type: ignore[arg-type]
+            GIB_FORMULA if column == "gib" else None,
+        )
+        for column, kind in kinds.items()
+    ]  # fmt: skip
+    notes = [("assumed", text) for key in ("assumptions", "warnings") for text in answer.get(key) or ()]
+    keys = [
+        source
+        for table, field in RECORDS
+        if answer.get(field)
+        for source in sources_of(connection, table, str(answer[field]))
+    ]
+    return Table(
+        name, columns, list(_lines(answer)), [*catalog_notes(connection), *notes], sources_by_id(connection, keys)
+    )
+
+
+def _lines(answer: Mapping[str, Any], part: str = "answer") -> Iterator[list[Any]]:
+    """Yield (part, item, bytes, GiB, value) of everything in an answer that is one value."""
+    nested: list[tuple[str, Mapping[str, Any]]] = []
+    for name, value in answer.items():
+        if isinstance(value, Mapping):
+            nested.append((name, value))
+        elif isinstance(value, (list, tuple)):
+            if name in ("assumptions", "warnings"):
+                continue
+            nested += [(f"{name} {place}", one) for place, one in enumerate(value, 1) if isinstance(one, Mapping)]
+            if plain := [str(one) for one in value if not isinstance(one, Mapping)]:
+                yield [part, name, None, None, ", ".join(plain)]
+        elif name.endswith(BYTES):
+            size = None if value is None else round(value)
+            yield [part, name.removesuffix(BYTES), size, None if size is None else round(size / GIB, 6), None]
+        elif value is not None:
+            yield [part, name, None, None, ("yes" if value else "no") if isinstance(value, bool) else value]
+    for name, value in nested:
+        yield from _lines(value, name if part == "answer" else f"{part}, {name}")
+
+
+def listed(
+    connection: sqlite3.Connection, rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Any], name: str
+) -> Table:
+    """Return a list of answers as a table, with what was asked as notes."""
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    notes = [(f"asked: {key}", value) for key, value in asked.items() if value is not None]
+    keys = {source for row in rows for source in _behind(connection, row)}
+    return Table(
+        name, describe_columns(connection, names), [[row.get(key) for key in names] for row in rows],
+        [*((key, str(value) if isinstance(value, (tuple, list)) else value) for key, value in notes),
+         *catalog_notes(connection)],
+        sources_by_id(connection, keys),
+    )  # fmt: skip
+
+
+def _behind(connection: sqlite3.Connection, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the source of the price of a row; facts of devices and models have theirs in the catalog."""
+    if row.get("offer_id") is not None:
+        found = connection.execute("select source_id from offers where offer_id = ?", (row["offer_id"],)).fetchone()
+        yield from (found[0],) if found else ()
