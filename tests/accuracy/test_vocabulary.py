@@ -125,3 +125,33 @@ def test_a_word_outside_the_vocabulary_is_refused_by_name(connection: sqlite3.Co
     """No figure for a quantity that the format does not have."""
     refused = told(connection, "gpu_mood", **LLAMA)
     assert refused.status == "refused" and "gpu_mood" in (refused.reason or "")
+
+
+def test_an_unknown_key_is_ignored_and_named(connection: sqlite3.Connection) -> None:
+    """A setting that the format does not have changes nothing, and the answer says so."""
+    asked = {**LLAMA, "gpu": "H100 SXM5 80GB", "engine_and_version": "vLLM 0.11.0", "tp": "1"}
+    plain = told(connection, "kv_gib_per_gpu", **asked)
+    odd = told(connection, "kv_gib_per_gpu", **asked, other_config="favourite_colour=blue")
+    assert odd.estimate == plain.estimate
+    assert any("favourite_colour" in line for line in odd.assumed)
+
+
+@pytest.mark.parametrize(
+    ("said", "model", "factor"),
+    [
+        # SGLang and vLLM documentation of decode context parallelism: each rank stores 1/c of a latent cache
+        ("dcp=8", "deepseek-ai/DeepSeek-V3", 1 / 8),
+        # vLLM to 0.6.6 and with latent caching off: 128 heads of 256 for K and for V, over 8 ranks, for 576 values
+        ("mla=off", "deepseek-ai/DeepSeek-V3", 2 * 128 * 256 / 8 / 576),
+        # Gemma-3-27B without a pool per kind of layer: 62 layers in full for 10 in full and 52 of 1024 + 8192 tokens
+        ("hybrid=off", "google/gemma-3-27b-it", 62 * 131072 / (10 * 131072 + 52 * 9215)),
+    ],
+)
+def test_switches_of_the_cache(connection: sqlite3.Connection, said: str, model: str, factor: float) -> None:
+    """What a pool of tokens costs by what a case switches."""
+    asked = {"model_id": model, "gpu": "H200", "engine_and_version": "vLLM 0.11.0", "tp": "8",
+             "gpu_count": "8", "context_tokens": "131072"}  # fmt: skip
+    plain = told(connection, "kv_tokens_total", **asked, other_config="kv_gib=10")
+    switched = told(connection, "kv_tokens_total", **asked, other_config=f"kv_gib=10;{said}")
+    assert plain.estimate is not None and switched.estimate is not None, (plain.reason, switched.reason)
+    assert plain.estimate / switched.estimate == pytest.approx(factor, rel=0.01)

@@ -32,6 +32,8 @@ def pool_bytes(setting: CaseSetting) -> Figure:
     half += RUNTIME_SPREAD_BYTES + setting.device.memory_spread * setting.total()
     terms = terms_of(setting)
     value = _room(cell, terms)
+    if setting.mixed:
+        value = float(min(row["kv_pool_bytes"] for row in setting.placed()[1]))
     return Figure(value, max(value - half - float(terms.doubt), 0.0), value + half)
 
 

@@ -64,6 +64,39 @@ class Case:
         except (KeyError, ValueError):
             return None
 
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Keys of the settings that the case format does not have."""
+        return tuple(key for key in self.settings if key not in VOCABULARY)
+
+    def switch(self, key: str) -> bool | None:
+        """Return a setting as on or off, None where it is not there or neither."""
+        said = self.settings.get(key, "").casefold()
+        return True if said in ON else False if said in OFF else None
+
+
+_KEYS = """
+a ac act_ckpt act_offload active actor_gpus attention backend base binding_stage_layers block_size
+chunked_prefill compile context_length cp cpu_offload cuda_context_mib cuda_graphs cumulative d data dataset dcp
+decode device_map dispatcher drafter enforce_eager ep ep_overlap etp excludes excludes_activations
+expandable_segments experts extra flash_attn float8 flops forced_balance fp8 fp8_all_gather framework fsdp_impl
+global_batch gpu_memory_utilization grad_accum grad_reduce h hidden host_gib hybrid image_tokens images
+input_tokens interconnect kernel kv_gib kv_gib_per_gpu language_model_only largest_layer layers layout_len liger
+load_format logits_contiguous_copy lora loss low_precision max_batch max_num_batched_tokens max_num_seqs measure
+mem_fraction_static method micro_batch minimum_gpus mixed_precision mla models moe mtp ngl nodes note num_layers
+offload offload_optimizer offload_param offload_ratio oft_rank optimizer output_tokens packed
+pairs_per_micro_batch phase power pp_layers pp_microbatches pp_schedule pp_stages precompute_ref prefill
+prefix_caching profile prompt rank recompute_modules reentrant ref_gpus ref_model reshard_after_forward rollout
+rslora s sac_bug seq_len seq_len_not_stated seq_step sequences_per_batch sp speculative split stack stage
+statement targets task techniques test theoretical tiled_mlp tokens tool trainable ubatch variant virtual_tokens
+vision vllm vllm_engines vocab vpp zero_init
+"""
+VOCABULARY = frozenset(_KEYS.split())
+"""Keys of `other_config` that the case format has; others are ignored and named."""
+ON = frozenset({"true", "on", "1", "yes", "enabled"})
+OFF = frozenset({"false", "off", "0", "no", "none", "disabled"})
+"""How settings are switched in the case format."""
+
 
 def _whole(text: str, name: str, problems: list[str]) -> int | None:
     if not text:

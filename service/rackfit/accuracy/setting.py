@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.engines import Engine, find_engine
@@ -12,6 +15,7 @@ from rackfit.ask.question import Machine, Subject, find_machines, find_model
 from rackfit.catalog.context import Context
 from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
+from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import CHUNK_TOKENS, GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
@@ -83,10 +87,10 @@ class CaseSetting:
             raise UnsupportedError(self.device_problem or "the case names no device")
         return self.machine.device
 
-    @property
+    @cached_property
     def budget(self) -> Budget:
-        """The engine's rules."""
-        return self.engine.budget
+        """The engine's rules, with what the case switches."""
+        return switched(self.engine.budget, self.case)
 
     @property
     def count(self) -> int:
@@ -107,9 +111,10 @@ class CaseSetting:
         """Return the settings that the case states."""
         share = self.case.number("gpu_memory_utilization") or self.case.number("mem_fraction_static")
         tokens, sequences = self.case.number("max_num_batched_tokens"), self.case.number("max_num_seqs")
-        if self.case.settings.get("chunked_prefill") == "on" and tokens is None:
+        tokens = tokens or self.case.number("ubatch")
+        if self.case.switch("chunked_prefill") and tokens is None:
             tokens = float(CHUNK_TOKENS)
-        eager = self.case.settings.get("enforce_eager") == "true" or self.case.settings.get("cuda_graphs") == "off"
+        eager = self.case.switch("enforce_eager") is True or self.case.switch("cuda_graphs") is False
         return Knobs(
             utilization=share if share and share <= 1 else None,
             batched_tokens=int(tokens) if tokens else None,
@@ -123,13 +128,14 @@ class CaseSetting:
 
         Such a statement names no settings, so it holds where some settings make it hold.
         """
-        said = self.case.settings.get("language_model_only", "").casefold() in ("true", "on", "1", "yes")
-        return said or "statement" in self.case.settings
+        off = self.case.switch("language_model_only") is True or self.case.switch("vision") is False
+        return off or "statement" in self.case.settings
 
     def question(self, context: int | None = None) -> Question:
         """Return what the case asks: its context and batch, or what is assumed where it says nothing."""
         limit = self.subject.max_context if self.subject else None
-        tokens = context or self.case.context or min(STATED_CONTEXT, limit or STATED_CONTEXT)
+        stated = self.case.context or int(self.case.number("context_length") or 0)
+        tokens = context or stated or min(STATED_CONTEXT, limit or STATED_CONTEXT)
         return Question(tokens, self.case.batch or 1, self.kv_bits, self.knobs())
 
     def layout(self) -> Layout:
@@ -138,6 +144,17 @@ class CaseSetting:
         Raises:
             UnsupportedError: the stated layout cannot run, with the reason.
         """
+        found, dcp = self._unstriped(), int(self.case.number("dcp") or 1)
+        if dcp <= 1:
+            return found
+        striped = replace(found, dcp=dcp)
+        reason = refusal(self.anatomy, self.layout_precision, striped, self.budget)
+        if reason:
+            raise UnsupportedError(reason)
+        return striped
+
+    def _unstriped(self) -> Layout:
+        """Return the layout without context parallelism."""
         case, anatomy, precision = self.case, self.anatomy, self.layout_precision
         if case.tp or case.pp:
             stated = Layout(tp=case.tp or 1, pp=case.pp or 1)
@@ -158,12 +175,60 @@ class CaseSetting:
                 return layout
         raise UnsupportedError(f"no layout over {self.count} devices can run")
 
+    @property
+    def devices(self) -> list[tuple[Device, int]]:
+        """Devices of each kind with their counts."""
+        own = self.device
+        assert self.machine is not None  # `device` refuses a case without
+        return [(own, self.machine.count), *self.machine.others]
+
     def cell(self, context: int | None = None) -> Cell:
-        """Return the bytes per device on the binding stage."""
+        """Return the bytes per device on the binding stage, each of unlike devices checked alone.
+
+        Raises:
+            UnsupportedError: the stated layout cannot run, with the reason.
+        """
+        if self.mixed:
+            return self.placed(context)[0]
         return evaluate(
             self.anatomy, self.layout_precision, self.budget, self.layout(), self.device, self.question(context),
             self.total(), self.device.memory_spread,
         )  # fmt: skip
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the case's devices are unlike."""
+        return self.machine is not None and bool(self.machine.others)
+
+    def placed(self, context: int | None = None) -> tuple[Cell, list[dict[str, Any]]]:
+        """Return the cell that binds among unlike devices, and what each holds; `pp_layers=16,32` places the layers.
+
+        Raises:
+            UnsupportedError: the stated layout cannot run, with the reason.
+        """
+        stated = self.case.settings.get("pp_layers", "")
+        counts = tuple(int(part) for part in stated.split(",")) if re.fullmatch(r"\d+(,\d+)+", stated) else None
+        shares = "layers" if counts or (self.case.pp or 1) > 1 else "equal" if (self.case.tp or 1) > 1 else None
+        cell, reason, rows = evaluate_mixed(
+            self.anatomy, self.layout_precision, self.budget, self.devices, self.question(context),
+            Wish(shares=shares, counts=counts),
+        )  # fmt: skip
+        if cell is None:
+            raise UnsupportedError(reason)
+        return cell, rows
+
+
+def switched(budget: Budget, case: Case) -> Budget:
+    """Return an engine's rules with what a case switches: block size, latent cache, pools by kind of layer."""
+    changes: dict[str, Any] = {}
+    block = case.number("block_size")
+    if block and block >= 1 and budget.runtime_id == "vllm":
+        changes["kv_block_tokens"] = int(block)
+    if case.switch("mla") is False and budget.mla_cache == "latent":
+        changes["mla_cache"] = "full_heads"
+    if case.switch("hybrid") is False:
+        changes["window_extra_batches"] = None
+    return replace(budget, **changes) if changes else budget
 
 
 def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> CaseSetting:
@@ -174,6 +239,7 @@ def setting_of(connection: sqlite3.Connection, context: Context, case: Case) -> 
     """
     assumed: list[str] = []
     subject = _subject(connection, case, assumed)
+    assumed += [f"other_config: {key!r} is no key of the case format, ignored" for key in case.unread]
     problem: str | None = None
     try:
         machine = _machine(connection, case, assumed)

@@ -11,12 +11,19 @@ from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import STANDARD_CONTEXTS, TIGHT, VERDICTS, Cell, limit_term
 from rackfit.fit.classes import SIXTEEN_BIT
 from rackfit.memory.budget import GIB
+from rackfit.memory.domain import Layout
 from rackfit.memory.published import estimated_bytes
 
 WIDENED = {
     "weight_only": "{} is how weights are stored here; the kernel widens them, so it computes in 16 bits",
     "emulated": "{} is widened before the kernel on this device: expect 16-bit speed or less",
 }
+
+
+def _degrees(layout: Layout) -> dict[str, int]:
+    """Return the degrees of a layout; context parallelism where it is used."""
+    degrees = {"tp": layout.tp, "pp": layout.pp, "ep": layout.ep, "dp": layout.dp}
+    return degrees | ({"dcp": layout.dcp} if layout.dcp > 1 else {})
 
 
 def head(setting: Setting) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     device = setting.machine.device
     answer: dict[str, Any] = {
         **head(setting),
-        "layout": {"tp": cell.layout.tp, "pp": cell.layout.pp, "ep": cell.layout.ep, "dp": cell.layout.dp},
+        "layout": _degrees(cell.layout),
         "per_device": {
             "weights_bytes": parts[0],
             "kv_bytes": parts[1],

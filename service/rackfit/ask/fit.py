@@ -84,6 +84,19 @@ def added_for(setting: Setting, layout: Layout) -> Added | None:
 
 def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
     """Return the layouts that keep what the user gave and can run, and the reason of the first that cannot."""
+    found, reason = _unstriped(setting)
+    dcp = setting.question.dcp
+    if dcp is None or dcp == 1:
+        return found, reason
+    anatomy, precision, budget = setting.subject.anatomy, setting.precision, setting.budget
+    layouts = [replace(layout, dcp=dcp) for layout in found]
+    refused = [refusal(anatomy, precision, layout, budget) for layout in layouts]
+    kept = [layout for layout, why in zip(layouts, refused, strict=True) if why is None]
+    return kept, reason if kept or not refused else refused[0]
+
+
+def _unstriped(setting: Setting) -> tuple[list[Layout], str | None]:
+    """Return the layouts without context parallelism, and the reason of the first that cannot run."""
     question, machine, budget = setting.question, setting.machine, setting.budget
     given = {name: getattr(question, name) for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
     devices = setting.devices

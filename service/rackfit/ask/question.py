@@ -25,8 +25,8 @@ NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many d
 
 
 WHOLE_NUMBERS = (
-    "context", "sequences", "tp", "pp", "ep", "dp", "max_batched_tokens", "max_sequences", "lora_slots", "lora_rank",
-    "images", "limit",
+    "context", "sequences", "tp", "pp", "ep", "dp", "dcp", "max_batched_tokens", "max_sequences", "lora_slots",
+    "lora_rank", "images", "limit",
 )  # fmt: skip
 """Figures of a question that count something."""
 
@@ -45,6 +45,8 @@ class FitQuestion:
     pp: int | None = None
     ep: int | None = None
     dp: int | None = None
+    dcp: int | None = None
+    """Decode context parallel: TP ranks over which a cache is striped that each of them would keep a copy of."""
     runtime: str | None = None
     utilization: float | None = None
     max_batched_tokens: int | None = None

@@ -66,6 +66,9 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
         )
     if not question.text_only and not question.images and answer.get("runtime") == "vllm":
         tried.append(("images switched off", {"text_only": True}))
+    if answer["layout"] and question.dcp is None and answer["attention_kind"] == "mla" and answer["layout"]["tp"] > 1:
+        degrees = {name: answer["layout"][name] for name in ("tp", "pp", "ep")}
+        tried.append(("the cache shared by the ranks (DCP)", {**degrees, "dcp": answer["layout"]["tp"]}))
     if question.kv_precision is None:
         cache = "q8_0" if answer["runtime"] == "llama.cpp" else "fp8"
         tried.append((f"the cache in {cache}", {"kv_precision": cache}))

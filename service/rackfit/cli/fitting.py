@@ -39,6 +39,7 @@ _QUESTION = (
     click.option("--pp", type=ONE_OR_MORE, help="Pipeline stages"),
     click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree"),
     click.option("--dp", type=ONE_OR_MORE, help="Replicas"),
+    click.option("--dcp", type=ONE_OR_MORE, help="Decode context parallel: ranks that share one copy of the cache"),
     click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp; a version may follow: vllm 0.11.0"),
     click.option("--utilization", type=SHARE, help="Share of memory that the engine may use"),
     click.option("--max-batched-tokens", type=Tokens(), help="Tokens of one forward pass"),

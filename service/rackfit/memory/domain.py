@@ -146,12 +146,17 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Degrees of parallelism. tp·pp·dp devices hold the model; ep divides the experts over tp·dp ranks."""
+    """Degrees of parallelism. tp·pp·dp devices hold the model; ep divides the experts over tp·dp ranks.
+
+    dcp (decode context parallel) needs no devices of its own: it stripes a cache over the tp ranks that would each keep
+    a copy of it.
+    """
 
     tp: int = 1
     pp: int = 1
     ep: int = 1
     dp: int = 1
+    dcp: int = 1
 
     @property
     def devices(self) -> int:

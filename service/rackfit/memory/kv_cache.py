@@ -144,6 +144,17 @@ def stored_mla_values(group: LayerGroup, tp: int, mla_cache: str) -> float:
     return ceil_div(group.kv_full_elems, MLA_PADDED_VALUES) * MLA_PADDED_VALUES
 
 
+def striped(cache: CacheShape, dcp: int) -> CacheShape:
+    """Return the part of a layer's cache that one rank keeps where tokens go round so many ranks.
+
+    "Rank r owns position p when p mod c = r, so each rank stores and reads roughly 1/c of the cache" (SGLang, decode
+    context parallelism). States per request and windows stay as they are.
+    """
+    if dcp == 1:
+        return cache
+    return CacheShape(cache.constant, tuple((slope if cap else slope / dcp, cap) for slope, cap in cache.slopes))
+
+
 def stage_caches(
     anatomy: Anatomy,
     layout: Layout,
@@ -154,7 +165,8 @@ def stage_caches(
 ) -> tuple[CacheShape, ...]:
     """Return the cache of one request on one device of each pipeline stage, first to last."""
     layers = [
-        layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache, conv_bits) for group in anatomy.model.groups
+        striped(layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache, conv_bits), layout.dcp)
+        for group in anatomy.model.groups
     ]
     result = []
     for counts in stage_counts(anatomy.layer_order, len(layers), layout.pp):

@@ -7,14 +7,23 @@ from collections.abc import Iterator
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Layout, Precision
 from rackfit.memory.elementwise import ceil_div
+from rackfit.memory.kv_cache import WHOLE_ON_EVERY_RANK
+from rackfit.memory.versions import version_key
 
+FIRST_STRIPES = {"vllm": (0, 11), "sglang": (0, 5)}
+"""Engines with decode context parallelism, and the first rules on record that have it."""
 VOCABULARY_PADDING = 64
 """vLLM pads the vocabulary to a multiple of 64 before it divides it over ranks (DEFAULT_VOCAB_PADDING_SIZE)."""
 
 
 def refusal(anatomy: Anatomy, precision: Precision, layout: Layout, budget: Budget) -> str | None:
     """Return why a layout cannot run, naming the number that forbids it; None where it can."""
-    return _degrees(anatomy, layout, budget) or _heads(anatomy, layout) or _widths(anatomy, precision, layout)
+    return (
+        _degrees(anatomy, layout, budget)
+        or _heads(anatomy, layout)
+        or _stripes(anatomy, layout, budget)
+        or _widths(anatomy, precision, layout)
+    )
 
 
 def tensor_degrees(anatomy: Anatomy, precision: Precision, budget: Budget) -> list[int]:
@@ -55,6 +64,28 @@ def _heads(anatomy: Anatomy, layout: Layout) -> str | None:
     padded = ceil_div(anatomy.model.vocab_size, VOCABULARY_PADDING) * VOCABULARY_PADDING
     if padded % tp:
         return f"TP {tp} does not divide the padded vocabulary of {padded}"
+    return None
+
+
+def _stripes(anatomy: Anatomy, layout: Layout, budget: Budget) -> str | None:
+    """Return why decode context parallelism cannot run: it stripes what ranks would otherwise keep copies of.
+
+    A latent is whole on all TP ranks; KV heads are kept TP / heads times (vLLM, SGLang: documentation of DCP).
+    """
+    dcp, tp = layout.dcp, layout.tp
+    if dcp == 1:
+        return None
+    first = FIRST_STRIPES.get(budget.runtime_id)
+    if first is None or version_key(budget.version_from) < first:
+        return f"DCP is not offered by {budget.runtime_id} {budget.version_from}"
+    if tp % dcp:
+        return f"DCP {dcp} does not divide TP {tp}"
+    for group in anatomy.model.groups:
+        if group.attention in WHOLE_ON_EVERY_RANK or not group.kv_full_elems or not group.n_kv_heads:
+            continue
+        copies = max(tp // group.n_kv_heads, 1)
+        if dcp > copies:
+            return f"DCP {dcp} needs as many copies of the cache: TP {tp} keeps {copies} of {group.n_kv_heads} KV heads"
     return None
 
 

@@ -59,6 +59,7 @@ FIT = (
         Field("pp", "Pipeline stages", "best"),
         Field("ep", "Expert parallel", "best"),
         Field("dp", "Replicas", "best"),
+        Field("dcp", "Context parallel", "none", help="TP ranks that share one copy of the cache"),
         Field("split", "Layers per device", "even", help="24,12 over two unlike devices"),
         Field("usable_gib", "Usable, GiB", "by driver", help="memory per device, where you know it"),
         Field("reserve_gib", "Kept free, GiB", "0"),

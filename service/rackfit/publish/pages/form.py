@@ -95,7 +95,7 @@ class Form(PageForm):
 
     FIGURES = {
         **dict.fromkeys(("context", "max_batched_tokens"), figures.TOKENS),
-        **dict.fromkeys(("sequences", "tp", "pp", "ep", "dp", "max_sequences"), figures.WHOLE),
+        **dict.fromkeys(("sequences", "tp", "pp", "ep", "dp", "dcp", "max_sequences"), figures.WHOLE),
         **dict.fromkeys(("lora_slots", "lora_rank", "images"), figures.WHOLE),
         **dict.fromkeys(("utilization", "usable_gib", "reserve_gib", "max_price", "host_ram_gib"), figures.DECIMAL),
         "gpu_layers": figures.amount("auto"),
@@ -115,6 +115,7 @@ class Form(PageForm):
     pp: str = ""
     ep: str = ""
     dp: str = ""
+    dcp: str = ""
     utilization: str = ""
     max_batched_tokens: str = ""
     max_sequences: str = ""
