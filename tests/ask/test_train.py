@@ -192,3 +192,80 @@ def test_attention_that_a_framework_does_not_fuse_keeps_scores(connection: sqlit
     assert fused["verdict"] == "fits"
     assert plain["strategy"]["flash"] is False
     assert any("no fused kernel" in note for note in plain["assumptions"])
+
+
+@pytest.mark.parametrize(("length", "verdict"), [(2048, "fits"), (4096, "tight"), (8192, "no")])
+def test_adapters_of_8b_on_a_24_gb_card_by_length(connection: sqlite3.Connection, length: int, verdict: str) -> None:
+    """On a 4090, 2K fits, 4K comes right to 24 GB and 8K does not fit (torchtune issue 856)."""
+    answer = ask(
+        connection, "Llama-3-8B", "rtx-4090", recipe="lora", rank=8, targets="q+v", framework="torchtune",
+        recompute="full", offload="none", sequence_length=length,
+    )  # fmt: skip
+
+    assert answer["verdict"] == verdict
+
+
+def test_full_tuning_of_8b_on_a_24_gb_card(connection: sqlite3.Connection) -> None:
+    """bf16 weights, a paged 8-bit optimizer and updates inside the backward pass make it fit (torchtune issue 2168)."""
+    asked: dict[str, Any] = {
+        "recipe": "bf16", "optimizer": "paged_adamw_8bit", "framework": "torchtune", "recompute": "full",
+        "offload": "none", "sequence_length": 2048,
+    }  # fmt: skip
+
+    assert ask(connection, "Llama-3-8B", "rtx-4090", fused_update=True, **asked)["verdict"] in ("fits", "tight")
+    assert ask(connection, "Llama-3-8B", "rtx-4090", **asked)["verdict"] == "no"
+    with pytest.raises(UsageError, match="accumulation"):
+        ask(connection, "Llama-3-8B", "rtx-4090", fused_update=True, accumulation=4, **asked)
+
+
+@pytest.mark.parametrize(
+    ("model", "card", "fits"), [("Llama-2-70b-hf", "a100-sxm4-40gb", False), ("llama-65b", "a6000", True)]
+)
+def test_large_models_in_4_bits_on_one_card(connection: sqlite3.Connection, model: str, card: str, fits: bool) -> None:
+    """70B on 40 GB does not fit whatever is offloaded (xtuner issue 88), 65B on 48 GB does at 512 tokens (2305.14314).
+
+    A quantised base is not moved away unless that is asked for.
+    """
+    answer = ask(
+        connection, model, card, recipe="qlora", optimizer="paged_adamw_32bit", recompute="full", sequence_length=512,
+        rank=64,
+    )  # fmt: skip
+
+    assert (answer["verdict"] in ("fits", "tight")) is fits
+    assert answer["strategy"]["offload_parameters"] == "none"
+
+
+def test_the_longest_sequence_on_an_8_bit_base(connection: sqlite3.Connection) -> None:
+    """Gemma 3 12B in 8 bits with adapters reached 14,000 tokens on 80 GB (unsloth issue 2366): within 20 %."""
+    answer = ask(
+        connection, "gemma-3-12b-it", "h100-sxm5-80gb", recipe="lora", base="int8", framework="unsloth",
+        recompute="full", offload="none", sequence_length=8192,
+    )  # fmt: skip
+
+    assert answer["max_sequence_length"] == pytest.approx(14000, rel=0.2)
+    with pytest.raises(UnknownNameError, match="base"):
+        ask(connection, "gemma-3-12b-it", "h100-sxm5-80gb", recipe="lora", base="int7")
+
+
+def test_host_memory_between_bare_states_and_buffers_is_tight(connection: sqlite3.Connection) -> None:
+    """13B over four 40 GB cards with offload ran on 240 GB of RAM (llama-cookbook issue 25); half is too little."""
+    asked: dict[str, Any] = {"sequence_length": 2048}
+    reported = ask(connection, "Llama-2-13b-hf", "4x a100-sxm4-40gb", host_ram_gib=240e9 / GIB, **asked)
+    half = ask(connection, "Llama-2-13b-hf", "4x a100-sxm4-40gb", host_ram_gib=120e9 / GIB, **asked)
+    eight = ask(connection, "Llama-2-13b-hf", "8x a100-sxm4-40gb", offload="none", **asked)
+
+    assert reported["verdict"] in ("fits", "tight")
+    assert half["verdict"] == "no"
+    assert eight["verdict"] in ("fits", "tight")
+
+
+def test_roles_of_a_whole_job(connection: sqlite3.Connection) -> None:
+    """PPO: actor and critic hold states, reference, reward and rollout engine 16-bit weights; each has its devices."""
+    roles = ask(connection, "Llama-2-7b-hf", "4x a100-sxm4-40gb", job="ppo")["roles"]
+    bytes_of = {row["role"]: row["bytes"] for row in roles}
+    params = roles[0]["parameters"]
+
+    assert bytes_of["actor"] == bytes_of["critic"] == 16 * params
+    assert bytes_of["reference"] == bytes_of["reward"] == bytes_of["rollout engine"] == 2 * params
+    assert all(row["devices_apart"] >= 1 for row in roles)
+    assert ask(connection, "Llama-2-7b-hf", "4x a100-sxm4-40gb")["roles"] == []

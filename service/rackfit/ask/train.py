@@ -9,6 +9,7 @@ from typing import Any
 from rackfit.ask.question import Machine, Subject, find_machines, find_model, read_context
 from rackfit.ask.train_host import host_of, warn_of_loading
 from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
+from rackfit.ask.train_roles import roles_of
 from rackfit.ask.train_shown import described
 from rackfit.ask.train_time import time_of
 from rackfit.catalog.context import Context
@@ -53,6 +54,10 @@ class TrainQuestion:
     ep: int | None = None
     rank: int | None = None
     targets: str | None = None
+    base: str | None = None
+    """Format of the frozen base under adapters."""
+    fused_update: bool = False
+    """Each gradient is applied and dropped inside the backward pass."""
     sequence_length: int | None = None
     micro_batch: int | None = None
     accumulation: int | None = None
@@ -82,6 +87,10 @@ class TrainQuestion:
                 raise UsageError(f"{name} = {value}: expected a whole number from 1")
         if self.zero is not None and self.zero not in (0, 1, 2, 3):
             raise UsageError(f"zero = {self.zero}: expected a stage from 0 to 3")
+        if self.fused_update and (self.accumulation or 1) > 1:
+            raise UsageError(
+                "fused_update: gradients that are dropped at once cannot be summed, expected accumulation 1"
+            )
         if self.host_ram_gib is not None and not 0 < self.host_ram_gib <= 2**20:
             raise UsageError(f"host_ram_gib = {self.host_ram_gib}: expected gibibytes above 0")
         if self.rollout_share is not None and not 0 <= self.rollout_share < 1:
@@ -241,7 +250,7 @@ def base_job(setting: TrainSetting, tp: int) -> Job:
         setting.subject.anatomy, setting.recipe, parallel, rules, setting.length, question.micro_batch or 1,
         question.recompute or "none", flash, offload=offload, adapter=setting.adapter, loss=question.loss,
         head_tokens_factor=factor, extra_models=frozen + setting.teacher,
-        trained_models=trained, accumulates=(question.accumulation or 1) > 1,
+        trained_models=trained, accumulates=(question.accumulation or 1) > 1, fused_update=question.fused_update,
     )  # fmt: skip
 
 
@@ -249,6 +258,7 @@ def _answer(connection: sqlite3.Connection, setting: TrainSetting) -> dict[str, 
     best, judged = _search(setting)
     answer = described(setting, best, judged)
     answer["other_recipes"] = _other_recipes(connection, setting)
+    answer["roles"] = roles_of(setting, best)
     answer["time"] = time_of(connection, setting, best)
     return answer
 

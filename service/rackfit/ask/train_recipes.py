@@ -11,6 +11,7 @@ from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
 from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Precision
 from rackfit.memory.training.domain import Adapter, Recipe
 from rackfit.memory.training.lora import WIDE_TARGETS, read_targets
 from rackfit.memory.training.recipes import (
@@ -101,7 +102,7 @@ def adapter_for(
     targets = WIDE_TARGETS if question.targets is None else read_targets(question.targets)
     if not targets:
         raise UsageError(f"targets = {question.targets!r}: expected q, k, v, o, gate, up, down, head, attn, mlp or all")
-    base = context.precisions["bf16" if recipe.method == "lora" else "bnb_nf4_double"]
+    base = _base(context, recipe, question.base)
     if question.rank is None:
         assumed.append(f"adapters: rank {DEFAULT_RANK}")
     if question.targets is None:
@@ -109,9 +110,9 @@ def adapter_for(
     own = subject.precision_id
     if own and own in context.precisions and context.precisions[own].bits < 16:
         assumed.append(f"frozen base: the checkpoint's {own} is widened or requantised to {base.precision_id} to train")
-    if recipe.method == "qlora":
+    if base.bits < 16:
         assumed.append(
-            "frozen base under ZeRO-3 / FSDP: sharded only where its 4-bit weights lie in a 16-bit storage type"
+            "frozen base under ZeRO-3 / FSDP: sharded only where its quantised weights lie in a 16-bit storage type"
         )
     return Adapter(
         question.rank or DEFAULT_RANK,
@@ -120,5 +121,26 @@ def adapter_for(
         base,
         dora=recipe.recipe_id == "dora",
         dropout=False,
-        upcast_outer=recipe.method == "qlora",
+        upcast_outer=base.bits < 16,
     )
+
+
+BASES = {
+    "bf16": "bf16", "int8": "bnb_llm_int8", "nf4": "bnb_nf4_double", "nf4-single": "bnb_nf4", "fp4": "bnb_fp4",
+    "gptq": "gptq_int4_g128", "awq": "awq_int4_g128",
+}  # fmt: skip
+"""Names of formats that a frozen base is kept in -> precision."""
+
+
+def _base(context: Context, recipe: Recipe, name: str | None) -> Precision:
+    """Return the format of the frozen base: the recipe's, unless one is named.
+
+    Raises:
+        UnknownNameError: a format that no stack trains adapters on.
+    """
+    if name is None:
+        return context.precisions["bf16" if recipe.method == "lora" else "bnb_nf4_double"]
+    known = BASES.get(name.casefold())
+    if known is None:
+        raise UnknownNameError("base", name, list(BASES))
+    return context.precisions[known]

@@ -31,6 +31,8 @@ ONE_OR_MORE = click.IntRange(min=1)
 @click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree")
 @click.option("--rank", type=ONE_OR_MORE, help="Rank of the adapters  [default: 16]")
 @click.option("--targets", help="Adapted matrices, such as q+v, attn+mlp, all  [default: all]")
+@click.option("--base", help="Frozen base of adapters: bf16, int8, nf4, gptq, awq, ...  [default: the recipe's]")
+@click.option("--fused-update", is_flag=True, help="Apply and drop each gradient inside the backward pass")
 @click.option("--sequence-length", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 4096]")
 @click.option("--micro-batch", type=ONE_OR_MORE, help="Sequences per device at a time  [default: 1]")
 @click.option("--accumulation", type=ONE_OR_MORE, help="Micro-batches whose gradients are summed  [default: 1]")
@@ -92,6 +94,9 @@ def _show(answer: Mapping[str, Any]) -> None:
         ]
     )
     _show_bytes(answer)
+    if answer["roles"]:
+        click.echo("\nmodels of the job, each on devices of its own", color=False)
+        show_table(answer["roles"], _ROLES)
     click.echo("\nother strategies", color=False)
     show_table(answer["alternatives"], _ALTERNATIVES)
     click.echo("\nother recipes", color=False)
@@ -125,6 +130,14 @@ _ALTERNATIVES = {
 }
 
 
+_ROLES = {
+    "role": "role",
+    "trained": "trained",
+    "bytes": "bytes",
+    "devices_apart": "fewest devices",
+}
+
+
 _RECIPES = {
     "recipe": "recipe",
     "zero": "ZeRO",
@@ -148,13 +161,13 @@ def _show_bytes(answer: Mapping[str, Any]) -> None:
     if not device or not host:
         return
     click.echo("\nGiB per device", color=False)
-    totals = ("allocated", "reserved", "driver", "usable")
+    totals = ("allocated", "reserved", "driver", "freeable", "usable")
     last = {f"{name}_bytes" for name in (*totals, "low", "high", "margin")}
     for name, value in device.items():
         if name.endswith("_bytes") and name not in last:
             click.echo(f"  {name.removesuffix('_bytes').replace('_', ' '):<24}{gib(value):>10}", color=False)
     click.echo(f"  at its peak ({device['peak_moment']}):", color=False)
-    for name in totals:
+    for name in (name for name in totals if name != "freeable" or device["freeable_bytes"]):
         click.echo(f"  {name:<24}{gib(device[f'{name}_bytes']):>10}", color=False)
     click.echo("", color=False)
     show_pairs(

@@ -151,6 +151,8 @@ def _adapter_states(job: Job, held: Held) -> tuple[dict[str, float], dict[str, f
     state, away = placed(adapter.state, parallel.zero, parallel.state_shards, job.offload)
     copies, _ = placed(adapter.embedding_state, parallel.zero, parallel.state_shards, job.offload)
     parts = {name: value * trained + copies[name] * outer for name, value in state.items()}
+    if adapter.state.pageable and job.offload.optimizer == "none":
+        parts["optimizer"] = copies["optimizer"] * outer  # the rest lies in managed memory, as under full training
     host = {name: value * trained * BUFFER_FACTOR for name, value in away.items()}
     on_host = job.offload.parameters != "none"
     parts["frozen"] = 0.0 if on_host else base / shards

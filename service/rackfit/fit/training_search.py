@@ -69,7 +69,12 @@ def judge(job: Job, device: Device, host: Host) -> Answer:
     said = verdict(found, device)
     ram, nvme = host_need(job, found, host)
     if host.ram_bytes is not None and ram > HOST_SHARE * host.ram_bytes:
-        return Answer(job, found, "no", f"{ram / 2**30:.0f} GiB of host memory against {host.ram_bytes / 2**30:.0f}")
+        least = ram - found.host_bytes * host.ranks * (1 - 1 / BUFFER_FACTOR)
+        short = f"{ram / 2**30:.0f} GiB of host memory against {host.ram_bytes / 2**30:.0f}"
+        if job.offload.optimizer == "nvme" or least > HOST_SHARE * host.ram_bytes:
+            return Answer(job, found, "no", short)
+        said = "tight" if said == "fits" else said
+        return Answer(job, found, said, f"{short}; {least / 2**30:.0f} GiB without pinned copies and buffers")
     if host.nvme_bytes is not None and nvme > host.nvme_bytes:
         return Answer(job, found, "no", f"{nvme / 1e9:.0f} GB of NVMe against {host.nvme_bytes / 1e9:.0f}")
     return Answer(job, found, said)
@@ -84,7 +89,7 @@ def strategies(job: Job, fixed: frozenset[str]) -> Iterator[Job]:
     ranks = job.parallel.state_shards
     stages: tuple[int, ...] = (job.parallel.zero,) if "zero" in fixed else (0, 1, 2, 3) if ranks > 1 else (0,)
     modes = (job.recompute,) if "recompute" in fixed else ("none", "full")
-    offloads = [job.offload] if "offload" in fixed else [Offload(), Offload("cpu"), Offload("cpu", "cpu", True)]
+    offloads = [job.offload] if "offload" in fixed else list(_offloads(job))
     for offload in offloads:
         for mode in modes:
             allowed = stages
@@ -94,6 +99,20 @@ def strategies(job: Job, fixed: frozenset[str]) -> Iterator[Job]:
                 allowed = (2, 3)
             for stage in allowed:
                 yield replace(job, recompute=mode, offload=offload, parallel=replace(job.parallel, zero=stage))
+
+
+def _offloads(job: Job) -> Iterator[Offload]:
+    """Yield what is moved to the host, least first.
+
+    A frozen base below 16 bits stays unless it is asked for: few stacks move one (DeepSpeed does not divide it, FSDP
+    where it lies in 16-bit storage), and adapters alone have little to move.
+    """
+    yield Offload()
+    if job.adapter is not None and job.adapter.base.bits < 16:
+        yield Offload(activations=True)
+        return
+    yield Offload("cpu")
+    yield Offload("cpu", "cpu", True)
 
 
 def least_aggressive(jobs: Iterator[Job], device: Device, host: Host) -> tuple[Answer, list[Answer]]:

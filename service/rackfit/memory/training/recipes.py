@@ -126,7 +126,8 @@ def galore_bytes(anatomy: Anatomy, rank: int) -> float:
 def with_optimizer(recipe: Recipe, optimizer: str) -> Recipe:
     """Return the recipe with another optimizer: its states replace the recipe's.
 
-    Adam-like states are as wide as the weights where no fp32 copy is kept.
+    Adam-like states are as wide as the weights where no fp32 copy is kept. Kernels of bitsandbytes and torchao update a
+    tensor in place, without temporaries.
 
     Raises:
         KeyError: an optimizer without a figure.
@@ -137,6 +138,6 @@ def with_optimizer(recipe: Recipe, optimizer: str) -> Recipe:
         known /= 2
     changed = StateBytes(
         state.weights, state.master, state.gradients, state.accumulation, known,
-        0.0 if known < 4 and optimizer.endswith("bit") else state.step, known if optimizer in PAGED else 0.0,
+        0.0 if optimizer in PAGED or optimizer.endswith("bit") else state.step, known if optimizer in PAGED else 0.0,
     )  # fmt: skip
     return Recipe(recipe.recipe_id, f"{recipe.name}, {optimizer}", changed, recipe.method, recipe.compute_bytes)

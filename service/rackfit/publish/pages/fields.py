@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rackfit.ask.train import JOBS
-from rackfit.ask.train_recipes import SHORT
+from rackfit.ask.train_recipes import BASES, SHORT
 from rackfit.memory.training.domain import RECOMPUTE
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import TABLE
@@ -113,11 +113,13 @@ TRAIN = (
     Group("Adapters (LoRA, DoRA, QLoRA)", (
         Field("rank", "Rank", "16"),
         Field("targets", "Matrices", "all linear", help="q+v, attn+mlp, all"),
+        Field("base", "Frozen base", choices=_words(BASES), empty="the recipe's"),
     )),
     Group("Optimizer, framework and loss", (
         Field("optimizer", "Optimizer", choices=_words(sorted(OPTIMIZER_BYTES)), empty="the recipe's"),
         Field("framework", "Framework", choices=_words(sorted(TABLE)), empty="eager PyTorch"),
         Field("loss", "Loss", choices=_words(LOSSES), empty="the framework's"),
+        Field("fused_update", "Update inside the backward pass", choices=("yes",), empty="no"),
         Field("flash", "Fused attention", choices=("yes", "no"), empty="as the framework does"),
     )),
     Group("Kind of job", (

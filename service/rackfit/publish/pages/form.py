@@ -155,6 +155,7 @@ class TrainForm(PageForm):
         "zero": figures.amount(),
         "sequence_length": figures.TOKENS,
         "reshard": figures.FLAG,
+        "fused_update": figures.FLAG,
         "flash": figures.FLAG,
     }
 
@@ -171,6 +172,8 @@ class TrainForm(PageForm):
     ep: str = ""
     rank: str = ""
     targets: str = ""
+    base: str = ""
+    fused_update: str = ""
     sequence_length: str = ""
     micro_batch: str = ""
     accumulation: str = ""
