@@ -149,7 +149,9 @@ def cell(value: Any, column: str, table: str | None, database: str, urls: Any) -
     """Return how a cell is shown, None where Datasette's own way is right."""
     if value is None:
         return EMPTY
-    if isinstance(value, (dict, bytes)):
+    if isinstance(value, dict):
+        return _labelled(value, column, database, urls)
+    if isinstance(value, bytes):
         return None
     if isinstance(value, str):
         return _text(value, column, table, database, urls)
@@ -178,6 +180,20 @@ def _text(value: str, column: str, table: str | None, database: str, urls: Any) 
     if target is not None:
         return _row_anchor(str(urls.table(database, target)), target, value)
     return None
+
+
+def _labelled(value: dict[str, Any], column: str, database: str, urls: Any) -> Markup | None:
+    """Return a foreign key that Datasette has looked up: its name as link, the key itself beside it.
+
+    Datasette's own link takes every foreign key for a primary one; a configuration's is another.
+    """
+    key, target = str(value["value"]), ID_TABLES.get(column)
+    if target is None:
+        return None
+    place = page_link(urls, column, key) if column in PAGES else row_link(urls, database, target, key)
+    name = str(value["label"])
+    beside = Markup(" <em>{}</em>").format(key) if name != key else ""
+    return Markup('<a href="{}">{}</a>{}').format(place, name, beside)
 
 
 def _answers_anchor(database: str, own: str, column: str, key: str) -> Markup | None:

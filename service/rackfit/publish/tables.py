@@ -24,7 +24,7 @@ HIDDEN = frozenset(
 )  # fmt: skip
 """Internals: numbers behind the views, and the record of schema steps."""
 
-FIT_SORTS = ("margin_bytes", "max_context", "total_bytes", "weights_bytes", "verdict")
+FIT_SORTS = ("margin_bytes", "max_context", "total_bytes")
 
 TABLES: dict[str, TableGuide] = {
     "accelerators": TableGuide(

@@ -53,19 +53,9 @@ def json_response(body: dict[str, Any], status: int = 200) -> Response:
     return Response.json(body, status=status)
 
 
-LANDMARKS = (
-    ("<html>", '<html lang="en">'),
-    ('<section class="content">', '<section class="content" role="main">'),
-)
-"""What Datasette's frame leaves out, and a screen reader asks for."""
-
-
 async def html_response(datasette: Any, template: str, context: dict[str, Any], request: Any, status: int) -> Response:
-    """Return a rendered page, with its language and its main part named."""
-    body = await datasette.render_template(template, context, request=request)
-    for plain, named in LANDMARKS:
-        body = body.replace(plain, named, 1)
-    return Response.html(body, status=status)
+    """Return a rendered page."""
+    return Response.html(await datasette.render_template(template, context, request=request), status=status)
 
 
 def error_body(error: RackfitError) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from rackfit.publish.pages import (
     why,
     zero,
 )
+from rackfit.publish.responses import outgoing
 from rackfit.publish.settings import is_catalog
 from rackfit.publish.sql_functions import register_functions
 
@@ -75,7 +76,7 @@ def render_cell(value: Any, column: str, table: str | None, database: str, datas
 @hookimpl
 def extra_css_urls() -> list[str]:
     """Add the style of verdicts, pages and the dark scheme."""
-    return ["/-/static-plugins/rackfit/rackfit.css", "/-/static-plugins/rackfit/pages.css"]
+    return [f"/-/static-plugins/rackfit/{name}.css" for name in ("rackfit", "pages", "datasette")]
 
 
 @hookimpl
@@ -146,6 +147,12 @@ def register_output_renderer() -> dict[str, Any]:
 
 
 @hookimpl
+def extra_js_urls() -> list[dict[str, Any]]:
+    """Name what scripts of Datasette leave without a name."""
+    return [{"url": "/-/static-plugins/rackfit/labels.js", "module": True}]
+
+
+@hookimpl
 def asgi_wrapper(datasette: Any) -> Any:
-    """Send the security headers with every response, and whole tables as CSV."""
-    return lambda app: security.with_headers(whole.with_whole_csv(app, datasette))
+    """Send whole tables as CSV, complete pages, compress for who takes it, and put the security headers on all."""
+    return lambda app: outgoing(whole.with_whole_csv(app, datasette))
