@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 from rackfit.errors import CatalogError
 from rackfit.paths import packaged
@@ -61,6 +62,14 @@ def schema_version() -> int:
     return int(files[-1].name[1:5]) if files else 0
 
 
+class Reading(sqlite3.Connection):
+    """A read-only connection, with what was read once and is asked for again and again."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.kept: dict[str, Any] = {}
+
+
 def open_catalog(path: Path, writable: bool = False) -> sqlite3.Connection:
     """Open a finished catalog with foreign keys on and rows that answer to names.
 
@@ -75,7 +84,7 @@ def open_catalog(path: Path, writable: bool = False) -> sqlite3.Connection:
     uri = f"{path.resolve().as_uri()}?mode={'rw' if writable else 'ro'}"
     connection = None
     try:
-        connection = sqlite3.connect(uri, uri=True)
+        connection = sqlite3.connect(uri, uri=True, factory=sqlite3.Connection if writable else Reading)
         connection.row_factory = sqlite3.Row
         connection.execute("pragma foreign_keys = on")
         _check_header(connection, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
+from rackfit.catalog.connect import Reading
 from rackfit.catalog.read import precision_of, read_budgets, rows_of
 from rackfit.fit.classes import Chooser
 from rackfit.memory.domain import Budget, Device, Precision
@@ -44,7 +45,16 @@ def read_precisions(connection: sqlite3.Connection) -> dict[str, Precision]:
 
 
 def read_context(connection: sqlite3.Connection) -> Context:
-    """Read what every fit shares."""
+    """Read what every fit shares; over a connection that only reads, once."""
+    if not isinstance(connection, Reading):
+        return _read_context(connection)
+    if "context" not in connection.kept:
+        connection.kept["context"] = _read_context(connection)
+    found: Context = connection.kept["context"]
+    return found
+
+
+def _read_context(connection: sqlite3.Connection) -> Context:
     precisions = read_precisions(connection)
     bases = {
         row["precision_id"]: row["support_as"]

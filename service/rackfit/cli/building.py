@@ -61,20 +61,25 @@ def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: b
 @click.command(short_help="Browse the catalog in Datasette")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on")
 @click.option("--port", default=8001, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that answer  [default: one per core, at most 4]")
 @catalog_option
-def serve(host: str, port: int, catalog: Path | None) -> None:
+def serve(host: str, port: int, workers: int | None, catalog: Path | None) -> None:
     """Open the catalog in Datasette; it is built first where there is none.
+
+    A catalog that is built anew while the server runs is picked up by itself.
 
     \b
     rackfit serve
     rackfit serve --port 8080 --catalog here.db
+    rackfit serve --host 0.0.0.0 --workers 8
     """
     path = catalog_path(catalog)
     if not path.exists():
         click.echo(f"no catalog at {path} yet, building it", err=True, color=False)
         _build(path, None, (), False)
     from rackfit.publish.serve import serve as serve_catalog
+    from rackfit.publish.workers import sensible_count
 
     with warnings.catch_warnings(), suppress(KeyboardInterrupt):
         warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
-        serve_catalog(path, host=host, port=port, announce=click.echo)
+        serve_catalog(path, host=host, port=port, announce=click.echo, workers=workers or sensible_count())

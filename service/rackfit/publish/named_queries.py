@@ -79,15 +79,17 @@ def read() -> dict[str, NamedQuery]:
     return {path.stem: parse(path.stem, path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.sql"))}
 
 
-def as_metadata() -> dict[str, dict[str, Any]]:
-    """Return the queries as Datasette 0.65 takes them; a new dictionary each time, because Datasette writes into it."""
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
     return {
-        slug: {
-            "sql": query.sql,
-            "title": query.title,
-            "description_html": query.description_html,
-            "params": list(query.parameters),
-            "hide_sql": True,
-        }
+        slug: {"sql": query.sql, "title": query.title, "description_html": query.description_html, "hide_sql": True}
         for slug, query in read().items()
     }
+
+
+def as_metadata() -> dict[str, dict[str, Any]]:
+    """Return the queries as Datasette 0.65 takes them; a new dictionary each time, because Datasette writes into it.
+
+    Datasette asks for them anew for every table and query that it checks permissions of.
+    """
+    return {slug: {**text, "params": list(read()[slug].parameters)} for slug, text in _texts().items()}
