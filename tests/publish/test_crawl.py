@@ -64,6 +64,12 @@ def chosen(addresses: Iterable[str]) -> list[str]:
     return [address for same in shapes.values() for address in spread(same)]
 
 
+def leads_somewhere(answer) -> bool:
+    """Return whether an answer is what was promised; a file too large for one answer says how to take it instead."""
+    told = answer.status_code == 400 and answer.url.path.endswith((".csv", ".xlsx")) and "rackfit export" in answer.text
+    return answer.status_code == 200 or told
+
+
 async def dead_links(client) -> tuple[int, list[str]]:
     """Return how many addresses were followed, and those that do not answer with the page they were found on."""
     found_on: dict[str, str] = {}
@@ -74,7 +80,7 @@ async def dead_links(client) -> tuple[int, list[str]]:
     waiting, seen, dead = chosen(found_on), set(found_on), []
     for address in waiting:
         answer = await client.get(address, follow_redirects=True)
-        if answer.status_code != 200:
+        if not leads_somewhere(answer):
             dead.append(f"{answer.status_code} {address} on {found_on[address]}")
         elif WHOLE and "html" in answer.headers["content-type"] and "_next=" not in address:
             new = [link for link in links(address, answer.text) if link not in seen and not link.endswith(".db")]
