@@ -187,3 +187,16 @@ def test_candidates_use_every_device(one: Model, devices: int, domain: int, budg
 def test_divisors(number: int) -> None:
     """Divisors come largest first and are exactly those."""
     assert divisors(number) == [one for one in range(number, 0, -1) if number % one == 0]
+
+
+def test_published_padding_counts() -> None:
+    """Qwen's 72B in GPTQ or AWQ runs at TP 2, 4 and 8, 29568 / 2 being no multiple of 128: its makers pad to 29696.
+
+    Commit of Qwen/Qwen2-VL-72B-Instruct-GPTQ-Int8: "pad intermediate_size to 29696 to make sure quantized model can use
+    8 tensor-parallel in vllm". Formats that nobody pads are refused as before.
+    """
+    qwen_72b = model(
+        "Qwen/Qwen2.5-72B", 8192, 152064, [gqa(80, 64, 8, 128, gqa_params(8192, 64, 8, 128, 29568), d_ff=29568)]
+    )
+    assert [refused(qwen_72b, Layout(tp=tp), AWQ) for tp in (1, 2, 4, 8)] == [None] * 4
+    assert "not a multiple" in (refused(qwen_72b, Layout(tp=2), FP8_BLOCKS) or "")

@@ -57,3 +57,11 @@ def test_what_is_no_format(text: str) -> None:
 def test_cache_formats(text: str, slug: str | None) -> None:
     """Keys and values named apart are one format where they are the same; unlike ones are no format on record."""
     assert parse_kv(text).weight_id == slug
+
+
+@pytest.mark.parametrize(("text", "slug", "bits"), [("exl2 4.5bpw", "exl2", 4.5), ("EXL3 3.0 bpw", "exl3", 3.0)])
+def test_bits_that_a_name_states(text: str, slug: str, bits: float) -> None:
+    """ExLlama files have the bits that their name says."""
+    found = parse_precision(text)
+    assert (found.weight_id, found.bits) == (slug, bits)
+    assert parse_precision("exl2 45bpw").weight_id is None

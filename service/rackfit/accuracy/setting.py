@@ -21,7 +21,7 @@ from rackfit.memory.budget import CHUNK_TOKENS, GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
 from rackfit.memory.precision_names import parse_kv, parse_precision
-from rackfit.memory.weights import fitted
+from rackfit.memory.weights import averaged, fitted
 
 STATED_CONTEXT = 8192
 """Tokens assumed where a statement of fit names none: the default of every Rackfit answer."""
@@ -295,6 +295,9 @@ def _precision(
     said = case.precision
     if said and said.casefold() not in LEFT_OPEN:
         parsed = parse_precision(said)
+        if parsed.bits is not None and parsed.note:
+            assumed.append(f"precision: {parsed.note}")
+            return averaged(str(parsed.weight_id), parsed.bits)
         if parsed.weight_id is None or parsed.weight_id not in context.precisions:
             raise UnsupportedError(f"precision {said!r} is not known")
         own = published_layout(connection, context, subject, parsed) if subject else None

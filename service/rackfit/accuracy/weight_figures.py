@@ -18,6 +18,9 @@ CONVERTED = frozenset({"int4", "int8", "bnb", "mlx", "hqq", "exl", "aqlm"})
 """Families of formats that others convert to: such files mostly leave the prediction layers out."""
 
 SIXTEEN_BITS = 16
+OWN_MIX = 1.2
+"""A file whose tensors its maker chose one by one over the plain mix of its name, at most: 1.04 of DeepSeek-R1's
+UD-IQ1_S, more where the model is small."""
 
 COUNT_ALONE = "from the parameter count alone: which tensors keep more bits is not known"
 
@@ -76,8 +79,10 @@ def file_size(setting: CaseSetting) -> Figure:
         return from_count(setting.counted_bytes)
     precision = setting.layout_precision
     if precision.precision_id.startswith(GGUF_MIX):
-        value = float(gguf_bytes(setting.anatomy.model, precision.precision_id.removeprefix(GGUF_MIX)))
-        return around(value, 0.01 * value)
+        file_type = precision.precision_id.removeprefix(GGUF_MIX)
+        value = float(gguf_bytes(setting.anatomy.model, file_type, setting.case.model))
+        own_mix = any("a mix chosen" in line for line in setting.assumed)
+        return Figure(value, 0.99 * value, (OWN_MIX if own_mix else 1.01) * value)
     loaded, predicted = weights_total(setting), prediction_bytes(setting.anatomy, precision)
     if precision.family in CONVERTED:
         return Figure(loaded.value, loaded.low, loaded.high + predicted, loaded.assumed)

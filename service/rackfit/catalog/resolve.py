@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from rackfit.catalog.spellings import (
-    EMPTY_WORDS,
     format_spellings,
     hardware_spellings,
+    is_empty,
     model_spellings,
     squashed,
 )
@@ -130,7 +130,7 @@ def _shortened(connection: sqlite3.Connection, kind: str, key: str) -> Resolved 
     if kind == "checkpoint":
         return _resolved(kind, _rows(connection, _TAIL, kind, key))
     container, _, rest = key.partition(" ")
-    if kind == "precision" and container in EMPTY_WORDS and rest:
+    if kind == "precision" and is_empty(container) and rest:
         return _resolved(kind, _rows(connection, _EXACT, kind, rest))
     return None
 
@@ -173,14 +173,14 @@ def _joined(model: Resolved | None, checkpoint: Resolved | None) -> Resolved | N
 def _formats(connection: sqlite3.Connection, key: str) -> Iterator[tuple[str, str | None]]:
     """Yield (rest of the name, precision) for each way to read the last words as a format, longest first."""
     words, organisation = key.split(" "), key.rpartition("/")[0]
-    while len(words) > 1 and words[-1] in EMPTY_WORDS:
+    while len(words) > 1 and is_empty(words[-1]):
         words.pop()
         yield " ".join(words), None
     for length in range(min(LONGEST_FORMAT, len(words) - 1), 0, -1):
         rest, last = words[:-length], " ".join(words[-length:])
         found = _format(connection, organisation, last)
         if found is not None:
-            while len(rest) > 1 and rest[-1] in EMPTY_WORDS:
+            while len(rest) > 1 and is_empty(rest[-1]):
                 rest.pop()
             yield " ".join(rest), found
 

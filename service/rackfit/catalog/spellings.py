@@ -36,6 +36,11 @@ _SIZE: Final = re.compile(r"\b\d+ ?gb\b")
 _MOBILE: Final = re.compile(r"\b(?:laptop|mobile|notebook)(?: gpu)?\b")
 
 
+def is_empty(word: str) -> bool:
+    """Return whether a word of an upload's name says nothing about its format: `gguf`, `i1`, `4.5bpw` beside `exl2`."""
+    return word in EMPTY_WORDS or re.fullmatch(r"\d+(?:\.\d+)?bpw", word) is not None
+
+
 def squashed(text: str, dots: bool = True) -> str:
     """Return a name without anything but letters, digits and what tells names apart: `/`, `+` and, if wanted, dots.
 

@@ -70,13 +70,33 @@ class GgufSize:
         return self.tensor_bytes + self.metadata_bytes
 
 
-def gguf_bytes(model: Model, file_type: str) -> int:
-    """Return the bytes of the file, tokenizer and header included."""
-    return gguf_size(model, file_type).file_bytes
+CALIBRATING: Final = frozenset({"bartowski", "unsloth"})
+"""Publishers that make every file with an importance matrix, as their model cards say; mradermacher's `-i1` are too."""
+
+SPLIT_EXPERTS: Final = frozenset({"thebloke"})
+"""Publishers whose files of mixtures are older than merged expert tensors (llama.cpp, April 2024): the rules of that
+time did not single a lone expert out, so experts have the file's main type (Mixtral-8x7B Q4_K_M 26.44 GB)."""
+
+
+def gguf_bytes(model: Model, file_type: str, publisher: str = "") -> int:
+    """Return the bytes of the file, tokenizer and header included.
+
+    Args:
+        model: the architecture.
+        file_type: key of `gguf_types.BASE`.
+        publisher: hub id of the repository that the file lies in, where one is named.
+    """
+    owner, _, name = publisher.casefold().partition("/")
+    calibrated = True if owner in CALIBRATING or (owner == "mradermacher" and "-i1" in name) else None
+    return gguf_size(model, file_type, calibrated=calibrated, split_experts=owner in SPLIT_EXPERTS).file_bytes
 
 
 def gguf_size(
-    model: Model, file_type: str, whole_file_bits: float | None = None, calibrated: bool | None = None
+    model: Model,
+    file_type: str,
+    whole_file_bits: float | None = None,
+    calibrated: bool | None = None,
+    split_experts: bool = False,
 ) -> GgufSize:
     """Return the bytes of a model in a file type of llama.cpp, whole and by tensor role.
 
@@ -85,6 +105,7 @@ def gguf_size(
         file_type: key of `gguf_types.BASE`, for example q4_k_m, with or without the prefix ggufmix_.
         whole_file_bits: bits per weight of a whole file, used only where the tensors cannot be enumerated.
         calibrated: whether an importance matrix was used; by default only where the quantiser asks for one.
+        split_experts: whether each expert is a tensor of its own, as in files of before April 2024.
 
     Raises:
         KeyError: a file type llama.cpp does not have.
@@ -99,7 +120,11 @@ def gguf_size(
     values: dict[str, int] = {}
     for tensor in tensors(model):
         role = ROLE_OF_PART[tensor.part]
-        size[role] = size.get(role, 0) + _tensor_bytes(kind, tensor, traits, model)
+        if split_experts and tensor.part.startswith("experts_"):
+            stored = _bytes_in(divides(BASE[kind], tensor.row), tensor.values)
+        else:
+            stored = _tensor_bytes(kind, tensor, traits, model)
+        size[role] = size.get(role, 0) + stored
         values[role] = values.get(role, 0) + tensor.values
     return GgufSize(
         file_type=kind,

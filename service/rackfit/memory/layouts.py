@@ -12,6 +12,11 @@ from rackfit.memory.versions import version_key
 
 FIRST_STRIPES = {"vllm": (0, 11), "sglang": (0, 5)}
 """Engines with decode context parallelism, and the first rules on record that have it."""
+PADDED_WIDTHS = {29568: 29696}
+"""FFN widths that makers pad in their AWQ and GPTQ checkpoints so that the groups divide: Qwen's 72B models, "pad
+intermediate_size to 29696 to make sure quantized model can use 8 tensor-parallel in vllm" (Qwen/Qwen2-VL-72B-Instruct-
+GPTQ-Int8)."""
+PADDED_FORMATS = ("awq_", "gptq_")
 VOCABULARY_PADDING = 64
 """vLLM pads the vocabulary to a multiple of 64 before it divides it over ranks (DEFAULT_VOCAB_PADDING_SIZE)."""
 
@@ -93,7 +98,9 @@ def _widths(anatomy: Anatomy, precision: Precision, layout: Layout) -> str | Non
     tp, block = layout.tp, precision.block_size
     for group in anatomy.model.groups:
         if group.d_ff and group.ffn != "none":
-            reason = _width("FFN", group.d_ff, tp, block if "ffn" not in precision.high_roles else None)
+            padded = precision.precision_id.startswith(PADDED_FORMATS)
+            width = PADDED_WIDTHS.get(group.d_ff, group.d_ff) if padded else group.d_ff
+            reason = _width("FFN", width, tp, block if "ffn" not in precision.high_roles else None)
             if reason:
                 return reason
         if group.n_experts and group.moe_d_ff:

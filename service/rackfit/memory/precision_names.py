@@ -24,6 +24,8 @@ class ParsedPrecision:
     weight_id: str | None
     note: str | None = None
     near: tuple[str, ...] = ()
+    bits: float | None = None
+    """Bits per weight where the format has no fixed ones and the name states them."""
 
 
 SHORT_NAMES: Final[dict[str, str]] = {
@@ -298,6 +300,15 @@ def _integer(said: str) -> ParsedPrecision | None:
     return None
 
 
+def _bits_stated(said: str) -> ParsedPrecision | None:
+    """ExLlama files of so many bits: `exl2 4.5bpw`, `EXL3 3.0 bpw`."""
+    found = re.fullmatch(r"(exl[23]|exllamav[23])[ _-]*(\d+(?:\.\d+)?)[ _-]*(?:bpw|bits?)", said)
+    if found is None or not 1 <= float(found[2]) <= 8:
+        return None
+    slug = f"exl{found[1][-1]}"
+    return ParsedPrecision(slug, f"{found[2]} bits per weight on average over the layers", bits=float(found[2]))
+
+
 def _apple(said: str) -> ParsedPrecision | None:
     """MLX builds: `mlx 4bit`, `MLX-8bit g32`."""
     found = re.fullmatch(r"mlx[ _-]*(?:int)?([34568])[ _-]*(?:bit)?(?:[ _-]*g(32|64))?", said)
@@ -331,5 +342,6 @@ def _mixture(said: str) -> ParsedPrecision | None:
 
 
 _READERS: Final[tuple[Callable[[str], ParsedPrecision | None], ...]] = (
-    _slug, _mixture, _short, _gguf, _apple, _bitsandbytes, _floating_8_and_4, _integer, _grouped, _training,
+    _slug, _mixture, _short, _bits_stated, _gguf, _apple, _bitsandbytes, _floating_8_and_4, _integer, _grouped,
+    _training,
 )  # fmt: skip

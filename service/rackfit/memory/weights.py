@@ -22,6 +22,16 @@ REPLICATED = frozenset({"router", "norms", "attention_mla_down", "indexer", "oth
 """Roles that every tensor-parallel rank holds whole (vLLM: ReplicatedLinear and norm modules)."""
 
 
+def averaged(precision_id: str, bits: float) -> Precision:
+    """Return the layout of an ExLlama file of so many bits per weight.
+
+    The bits are the average over the layers' matrices; the head has 6 by default, embeddings and norms stay 16-bit
+    (exllamav2, convert.md: `-b`, `-hb`).
+    """
+    wide = frozenset({"embedding", "norms", "router", "vision", "other"})
+    return Precision(precision_id, "exl", bits, 16.0, wide, None, (("head", 6.0),))
+
+
 def fitted(anatomy: Anatomy, precision: Precision) -> Precision:
     """Return the layout as it comes out for one model: a GGUF mix gives each role the bits that its tensors get."""
     if not precision.precision_id.startswith(GGUF_MIX):
