@@ -269,3 +269,15 @@ def test_roles_of_a_whole_job(connection: sqlite3.Connection) -> None:
     assert bytes_of["reference"] == bytes_of["reward"] == bytes_of["rollout engine"] == 2 * params
     assert all(row["devices_apart"] >= 1 for row in roles)
     assert ask(connection, "Llama-2-7b-hf", "4x a100-sxm4-40gb")["roles"] == []
+
+
+def test_full_precision_doubles_activations(connection: sqlite3.Connection) -> None:
+    """Training that multiplies in 32 bits keeps what autocast keeps, twice as wide, and its time is not on record."""
+    asked = {"sequence_length": 4096, "micro_batch": 1, "recompute": "none", "zero": 0}
+    wide = ask(connection, "Llama-3.2-1B", "h100-sxm5-80gb", recipe="fp32", **asked)
+    mixed = ask(connection, "Llama-3.2-1B", "h100-sxm5-80gb", recipe="adam_amp_hf", **asked)
+
+    kept = wide["per_device"]["activations_bytes"] / mixed["per_device"]["activations_bytes"]
+    assert kept == pytest.approx(2, rel=0.05)
+    assert wide["time"]["tokens_per_s"] is None
+    assert mixed["time"]["tokens_per_s"]

@@ -51,6 +51,8 @@ SHORT = {
     "sgd": "sgd",
 }
 """Short names; everything else is a recipe's id, name or alias."""
+FULL_PRECISION = frozenset({"adam_fp32"})
+"""Recipes that also multiply in 32 bits: every activation is twice as wide, and no 16-bit copy is made."""
 
 
 def recipe_for(connection: sqlite3.Connection, anatomy: Anatomy, name: str, optimizer: str | None) -> Recipe:
@@ -70,7 +72,7 @@ def recipe_for(connection: sqlite3.Connection, anatomy: Anatomy, name: str, opti
             raise UnsupportedError(
                 f"recipe {recipe_id} states a rule of sharding or activations, no bytes per parameter"
             )
-        recipe = Recipe(recipe_id, str(row["name"]), state)
+        recipe = Recipe(recipe_id, str(row["name"]), state, compute_bytes=4.0 if recipe_id in FULL_PRECISION else 2.0)
     if optimizer is None:
         return recipe
     known = optimizer.casefold().replace("-", "_")

@@ -52,6 +52,8 @@ def _not_known(setting: TrainSetting, best: Answer) -> str | None:
         return "published runs are of one model trained alone"
     if best.job.adapter is not None:
         return "published runs train all parameters, this one adapters"
+    if best.job.recipe.compute_bytes > 2:
+        return "published runs multiply in 16 bits, this one in 32"
     if "nvme" in (best.job.offload.optimizer, best.job.offload.parameters):
         return "published runs keep states in memory; what NVMe costs is not on record"
     return None
