@@ -102,6 +102,12 @@ class CatalogError(RackfitError):
     """The catalog cannot be read or written."""
 
 
+class UnreachableError(RackfitError):
+    """Something outside, which was asked for, cannot be reached."""
+
+    http_status = 502
+
+
 class MissingExtraError(RackfitError):
     """An optional library is not installed."""
 

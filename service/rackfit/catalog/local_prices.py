@@ -74,16 +74,24 @@ def _writing(path: Path, keep: bool = True) -> Iterator[sqlite3.Connection]:
             raise
 
 
+Batch = tuple[Mapping[str, Any], Sequence[Offer]]
+"""Row of `sources`, and the offers that come from it."""
+
+
 def add_offers(
     path: Path, source: Mapping[str, Any], offers: Sequence[Offer], replace: bool = False, dry_run: bool = False
 ) -> Added:
-    """Add offers as local rows, and the prices of configurations that follow from them.
+    """Add the offers of one source as local rows; see `add_batches`."""
+    return add_batches(path, [(source, offers)], replace, dry_run)[0]
+
+
+def add_batches(path: Path, batches: Sequence[Batch], replace: bool = False, dry_run: bool = False) -> list[Added]:
+    """Add offers as local rows, and the prices of configurations that follow from them: all batches or none.
 
     Args:
         path: the catalog.
-        source: row of `sources` that they come from.
-        offers: the offers; one that is there already at the same price is left as it is.
-        replace: whether earlier rows of sources with the same issuer and kind go first.
+        batches: sources with their offers; an offer that is there already at the same price is left as it is.
+        replace: whether earlier imported rows of the same issuers go first.
         dry_run: whether to say what would be done, and do nothing.
 
     Raises:
@@ -91,10 +99,11 @@ def add_offers(
     """
     with _writing(path, keep=not dry_run) as connection:
         if replace:
-            _remove_issuer(connection, source["issuer"])
-        report = _add(connection, source, offers)
+            for source, _ in batches:
+                _remove_issuer(connection, source["issuer"])
+        reports = [_add(connection, source, offers) for source, offers in batches]
         write_prices(connection, LOCAL, Date.today().isoformat())
-    return report
+    return reports
 
 
 def _add(connection: sqlite3.Connection, source: Mapping[str, Any], offers: Sequence[Offer]) -> Added:

@@ -197,3 +197,58 @@ def remove(offers: tuple[int, ...], everything: bool, catalog: Path | None) -> N
         raise click.UsageError("name offers, or --all", click.get_current_context())
     gone = remove_offers(catalog_path(catalog), None if everything else offers)
     click.echo(f"{gone:,} prices removed", color=False)
+
+
+@prices.command(short_help="Prices of gpuhunt's published catalogues")
+@click.option("--provider", "providers", multiple=True, help="Only this provider; repeatable  [default: all published]")
+@click.option("--from", "folder", type=click.Path(path_type=Path, file_okay=False), help="Catalogues downloaded before")
+@click.option("--date", metavar="DATE", help="Date of catalogues in a folder  [default: today]")
+@click.option("--dry-run", is_flag=True, help="Read and check everything, write nothing")
+@json_option
+@catalog_option
+def refresh(
+    providers: tuple[str, ...],
+    folder: Path | None,
+    date: str | None,
+    dry_run: bool,
+    as_json: bool,
+    catalog: Path | None,
+) -> None:
+    """Take over the prices that gpuhunt publishes for cloud providers, as rows of one's own with their date.
+
+    Needs a network and the extra: pip install 'rackfit[prices]'; or --from, a folder of <provider>.csv files in
+    gpuhunt's columns. What an earlier refresh brought of the same providers is replaced. A row whose device is not
+    certain is left out and counted.
+
+    \b
+    rackfit prices refresh --provider aws --provider gcp
+    rackfit prices refresh --from catalogues/ --date 2026-11-01 --dry-run
+    """
+    from rackfit.catalog.local_prices import add_batches, imported_source
+    from rackfit.intake.published_prices import URL, chosen, collect, offers_of
+
+    found = collect(chosen(providers), folder, date)
+    batches = []
+    told: dict[str, Any] = {"dry_run": dry_run, "providers": []}
+    with opened(catalog) as connection:
+        for catalogue in found:
+            key = source_key(f"gpuhunt {catalogue.provider}")
+            published = offers_of(connection, catalogue, key)
+            title = f"gpuhunt catalogue of {catalogue.provider}, {catalogue.version or catalogue.date}"
+            batches.append((imported_source(key, title, f"gpuhunt: {catalogue.provider}", URL), published.offers))
+            told["providers"].append({"provider": catalogue.provider, "version": catalogue.version,
+                                      "date": catalogue.date, "left_out": dict(published.left_out)})  # fmt: skip
+    reports = add_batches(catalog_path(catalog), batches, replace=True, dry_run=dry_run)
+    for row, report in zip(told["providers"], reports, strict=True):
+        row |= {"imported": len(report.added), "flagged": len(report.flags), "conflicts": list(report.conflicts)}
+    show_json(told) if as_json else _tell_refresh(told)
+
+
+def _tell_refresh(told: Mapping[str, Any]) -> None:
+    for row in told["providers"]:
+        done = "would be taken over, nothing was written" if told["dry_run"] else "taken over"
+        click.echo(f"{row['provider']} of {row['date']}: {row['imported']:,} prices {done}", color=False)
+        for reason, count in list(row["left_out"].items())[:MOST_TOLD]:
+            click.echo(f"  left out, {count:,}: {reason}", color=False)
+        for line in row["conflicts"][:MOST_TOLD]:
+            click.echo(f"  conflict: {line}", color=False)
