@@ -119,7 +119,8 @@ def test_a_systems_maximum_is_its_power(connection: sqlite3.Connection) -> None:
     ("asked", "said"),
     [
         ({"utilisation": 1.5}, "utilisation = 1.5"), ({"price": 0.0}, "price = 0.0"),
-        ({"hosted_price": -1.0}, "hosted_price = -1.0"), ({"pue": 0.0}, "pue = 0.0"),
+        ({"other_per_month": -1.0}, "other_per_month = -1.0"), ({"hosted_price": -1.0}, "hosted_price = -1.0"),
+        ({"pue": 0.0}, "pue = 0.0"),
         ({"life_years": 0.0}, "life_years = 0.0"), ({"kwh_price": -0.1}, "kwh_price = -0.1"),
         ({"idle_power": 2.0}, "idle_power = 2.0"), ({"currency": "euro"}, "currency = 'euro'"),
         ({"date": "soon"}, "date = 'soon'"), ({"on": None}, "cost needs a model and hardware"),
@@ -138,3 +139,12 @@ def test_unknown_words_have_near_names(connection: sqlite3.Connection) -> None:
     with pytest.raises(UnknownNameError) as raised:
         _ask(connection, provider="Runpodd")
     assert "RunPod" in raised.value.near
+
+
+def test_other_costs_can_turn_the_ranking(connection: sqlite3.Connection) -> None:
+    """Q175: 30 TB of egress a month at 0.09 per GB are 2700; spread over 730 hours that is 3.70 an hour more."""
+    plain, more = _ask(connection)["offers"][0], _ask(connection, other_per_month=30_000 * 0.09)["offers"][0]
+    assert more["price_per_hour"] == plain["price_per_hour"]
+    assert more["all_per_hour"] - plain["all_per_hour"] == pytest.approx(2700 / 730)
+    ratio = more["per_million"][0]["likely"] / plain["per_million"][0]["likely"]
+    assert ratio == pytest.approx(more["all_per_hour"] / plain["price_per_hour"])

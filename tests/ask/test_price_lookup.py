@@ -6,8 +6,9 @@ import sqlite3
 
 import pytest
 
+from rackfit.ask.lists import where_it_runs
 from rackfit.ask.prices import machine_offers, price_row, priced, read_choice
-from rackfit.ask.question import find_machines
+from rackfit.ask.question import FitQuestion, find_machines
 from rackfit.errors import UnknownNameError, UsageError
 
 
@@ -30,6 +31,19 @@ def test_one_answer_for_one_and_for_all(connection: sqlite3.Connection) -> None:
     for key in ("8x-nvidia-h100-sxm5-80gb", "1x-nvidia-l4", "2-nodes-8x-nvidia-h100-sxm5-80gb"):
         (machine,) = find_machines(connection, key)
         assert price_row(machine_offers(connection, machine, choice)[0]) == price_row(found[key])
+
+
+def test_cheapest_first_and_without_a_price_last(connection: sqlite3.Connection) -> None:
+    """Falcon-7B, 14 GB in 16 bits: a single small card comes first, never one without a price (question Q160)."""
+    question = FitQuestion(model="falcon-7b", precision="bf16", limit=600)
+    rows = where_it_runs(connection, question, read_choice(connection), cheapest=True)
+    prices = [row["price_per_hour"] for row in rows]
+    known = [price for price in prices if price is not None]
+    assert known == sorted(known)
+    assert prices[: len(known)] == known
+    assert rows[0]["device_count"] == 1
+    assert rows[0]["price_date"]
+    assert rows[0]["price_provider"]
 
 
 def test_a_named_system_has_its_own_price(connection: sqlite3.Connection) -> None:

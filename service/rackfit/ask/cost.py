@@ -15,16 +15,19 @@ from rackfit.ask.question import FitQuestion, Machine
 from rackfit.ask.speed import speed_one
 from rackfit.catalog.read_prices import read_offers
 from rackfit.errors import UsageError
-from rackfit.money.break_even import rent_or_hosted
-from rackfit.money.figures import above_zero
+from rackfit.money.break_even import MONTHS_PER_YEAR, rent_or_hosted
+from rackfit.money.figures import above_zero, from_zero
 from rackfit.money.offers import RESTRICTED_TIERS, Applied, Choice, apply
+from rackfit.money.owning import HOURS_PER_YEAR
 from rackfit.money.tokens import cost_per_million_tokens
 from rackfit.speed.domain import BOUND
 
 STATED = "stated"
 ONE, ASKED, FULL, PROMPT = "one sequence", "sequences asked", "full batch", "prompt"
 GOOD = ("fits", "tight")
-NOT_COUNTED = "storage, network and egress are not in these prices unless an offer says that they are included"
+NOT_COUNTED = (
+    "storage, network and egress are not in these prices unless an offer says so: state them as other costs per month"
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class CostQuestion:
     """Price per hour of the whole machine, instead of the offers on record."""
     utilisation: float = 1.0
     """Share of the paid hours in which the machine works at that speed."""
+    other_per_month: float = 0.0
+    """What comes beside the rent every month: egress, storage, network."""
     hosted_price: float | None = None
     """A hosted service's price per million output tokens."""
     owning: Owning = field(default_factory=Owning)
@@ -54,6 +59,7 @@ class CostQuestion:
             UsageError: naming the figure and what was expected.
         """
         above_zero("utilisation", self.utilisation, 1.0)
+        from_zero("other_per_month", self.other_per_month)
         for name in ("price", "hosted_price"):
             value = getattr(self, name)
             if value is not None:
@@ -113,7 +119,7 @@ def cost_one(connection: sqlite3.Connection, question: CostQuestion) -> dict[str
     speeds = _speeds(answer) if answer["verdict"] in GOOD else []
     offers = _offers(connection, question, machine, rent, count)
     rows = [_rented(row, speeds, question) for row in offers]
-    lowest = rows[0]["price_per_hour"] if rows else None
+    lowest = rows[0]["all_per_hour"] if rows else None
     bought = machine_offers(connection, machine, purchase)
     owned = owned_rows(connection, question.owning, machine, bought, count, lowest, question.utilisation)
     for row in owned:
@@ -176,13 +182,19 @@ def offer_row(applied: Applied | None, count: int) -> dict[str, Any]:
 
 
 def _rented(row: dict[str, Any], speeds: Sequence[dict[str, Any]], question: CostQuestion) -> dict[str, Any]:
-    price = row["price_per_hour"]
+    """Return an offer with what it comes to: the price, and other costs of the month spread over its hours."""
+    price = row["price_per_hour"] + question.other_per_month * MONTHS_PER_YEAR / HOURS_PER_YEAR
     against = []
     for speed in speeds if question.hosted_price is not None else ():
         if speed["work"] != PROMPT and question.hosted_price is not None:
             even = rent_or_hosted(price, question.hosted_price, speed["tokens_per_s"])
             against.append({"work": speed["work"], "sequences": speed["sequences"], **shown_break_even(even)})
-    return {**row, "per_million": _per_million(price, speeds, question.utilisation), "against_hosted": against}
+    return {
+        **row,
+        "all_per_hour": price,
+        "per_million": _per_million(price, speeds, question.utilisation),
+        "against_hosted": against,
+    }
 
 
 def _owned_against_hosted(
@@ -265,6 +277,7 @@ def _inputs(question: CostQuestion, choice: Choice) -> dict[str, Any]:
         **words,
         "price": question.price,
         "utilisation": question.utilisation,
+        "other_per_month": question.other_per_month,
         "hosted_price": question.hosted_price,
         **question.owning.shown(),
     }
@@ -295,8 +308,10 @@ def _assumptions(question: CostQuestion, answer: dict[str, Any], rows: list[Any]
         f"utilisation {share:g}: the machine works at that speed in {share:.0%} of the hours that are paid",
         "a million tokens: those that the machine writes; tokens of prompts are priced apart, as the work 'prompt'",
         "low and high follow from the range of the speed; bound is the price at the speed that nothing exceeds",
-        NOT_COUNTED,
+        NOT_COUNTED if not question.other_per_month else "other costs of a month are spread over its 730 hours",
     ]
+    if question.owning.kwh_price is not None:
+        said.append("owned hour: purchase / (years x 8760) + power x PUE x price per kWh + overheads per year / 8760")
     if question.hosted_price is not None:
         said.append("against hosted: output tokens only; a rented machine is paid around the clock")
     if any("x the price of one machine" in (row["basis"] or "") for row in rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ FAMILY_WIDTHS = ("int8", "int4", "q4_k_m")
 
 
 def where_it_runs(
-    connection: sqlite3.Connection, question: FitQuestion, choice: Choice | None = None
+    connection: sqlite3.Connection, question: FitQuestion, choice: Choice | None = None, cheapest: bool = False
 ) -> list[dict[str, Any]]:
     """Return every configuration on which the model fits as asked, smallest memory first, then fewest devices.
 
@@ -34,6 +35,7 @@ def where_it_runs(
         question: what is asked; its `max_price` is in the currency of the choice, and acts on the offers that it lets
             count, so that the price that was filtered by is the price that is shown.
         choice: which offers count; None: US dollars on demand, of today.
+        cheapest: whether the lowest price comes first; configurations without a price on record come last.
 
     Raises:
         UsageError and its kinds: a name or figure that cannot be read.
@@ -46,6 +48,9 @@ def where_it_runs(
         connection, "select * from configurations order by memory_bytes_summed, device_count, configuration_id"
     )
     prices = priced(connection, choice or read_choice(connection)).by_configuration
+    if cheapest:
+        known = {key: price.price for key, price in prices.items() if price is not None}
+        shapes.sort(key=lambda shape: known.get(shape["configuration_id"], math.inf))
     found: list[dict[str, Any]] = []
     for shape in shapes:
         if len(found) >= question.limit:

@@ -21,6 +21,7 @@ MOST_SHOWN = 12
 _MONEY = (
     click.option("--price", type=MONEY, help="Price per hour of the whole machine, instead of offers on record"),
     click.option("--utilisation", type=SHARE, default=1.0, show_default=True, help="Share of the hours that work"),
+    click.option("--other-per-month", type=FROM_ZERO, help="Beside the rent: egress, storage, network  [default: 0]"),
     click.option("--hosted-price", type=MONEY, help="A hosted service's price per million output tokens"),
 )
 _OWNING = (
@@ -37,6 +38,7 @@ _OWNING = (
 _OFFERS = {
     "per_hour": "per hour",
     "per_device_hour": "per device-hour",
+    "all_per_hour": "with other costs",
     "provider": "provider",
     "product": "product",
     "region": "region",
@@ -126,7 +128,8 @@ def _show_offers(offers: Sequence[Mapping[str, Any]]) -> None:
             for row in offers]  # fmt: skip
     if offers[0]["basis"] == "stated":
         rows[0]["provider"] = "stated"
-    show_table(rows[:MOST_SHOWN], _OFFERS)
+    others = any(row["all_per_hour"] != row["price_per_hour"] for row in rows)
+    show_table(rows[:MOST_SHOWN], {name: text for name, text in _OFFERS.items() if others or name != "all_per_hour"})
     if len(rows) > MOST_SHOWN:
         click.echo(f"and {len(rows) - MOST_SHOWN} more: --json has all", color=False)
 

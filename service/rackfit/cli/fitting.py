@@ -73,12 +73,19 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("models", nargs=-1, metavar="[MODEL]...")
 @question_options
 @price_options
+@click.option("--cheapest", is_flag=True, help="Where it runs, the lowest price first, without a price last")
 @limit_option(20)
 @output_option
 @json_option
 @catalog_option
 def fit(
-    models: tuple[str, ...], limit: int, output: Path | None, as_json: bool, catalog: Path | None, **asked: Any
+    models: tuple[str, ...],
+    cheapest: bool,
+    limit: int,
+    output: Path | None,
+    as_json: bool,
+    catalog: Path | None,
+    **asked: Any,
 ) -> None:
     """Say whether MODEL fits on HARDWARE, with the bytes behind the verdict.
 
@@ -124,7 +131,7 @@ def fit(
                 return
             show_json(answer) if as_json else _show_one(answer)
             return
-        answers = (_where if models else _what)(connection, question, words)[:limit]
+        answers = _where(connection, question, words, cheapest) if models else _what(connection, question)
         if wanted is not None:
             from rackfit.export.answers import listed
 
@@ -140,14 +147,16 @@ def _save(connection: sqlite3.Connection, wanted: Wanted, answer: Mapping[str, A
     wanted.write(connection, breakdown(connection, answer, "fit"), {"asked": query})
 
 
-def _where(connection: sqlite3.Connection, question: Any, words: dict[str, Any]) -> list[dict[str, Any]]:
+def _where(
+    connection: sqlite3.Connection, question: Any, words: dict[str, Any], cheapest: bool
+) -> list[dict[str, Any]]:
     from rackfit.ask.lists import where_it_runs
     from rackfit.ask.prices import read_choice
 
-    return where_it_runs(connection, question, read_choice(connection, **words))
+    return where_it_runs(connection, question, read_choice(connection, **words), cheapest)
 
 
-def _what(connection: sqlite3.Connection, question: Any, words: dict[str, Any]) -> list[dict[str, Any]]:
+def _what(connection: sqlite3.Connection, question: Any) -> list[dict[str, Any]]:
     from rackfit.ask.lists import what_runs
 
     return what_runs(connection, question)
@@ -167,6 +176,7 @@ _WHERE = {
     "price_per_hour": "per hour",
     "currency": "currency",
     "price_provider": "provider",
+    "price_product": "product",
     "price_term": "term",
     "price_date": "price of",
 }

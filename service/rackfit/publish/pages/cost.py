@@ -17,11 +17,12 @@ from rackfit.publish.pages.form import PageForm
 from rackfit.tabular.csv_file import as_csv
 
 AMOUNTS = (
-    "price", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue", "power_watts",
-    "idle_power", "overheads", "residual", "discount_rate",
+    "price", "other_per_month", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue",
+    "power_watts", "idle_power", "overheads", "residual", "discount_rate",
 )  # fmt: skip
 CSV_COLUMNS = (
-    "way", "model", "hardware", "device_count", "currency", "price_per_hour", "price_per_device_hour", "purchase",
+    "way", "model", "hardware", "device_count", "currency", "price_per_hour", "price_per_device_hour", "all_per_hour",
+    "purchase",
     "provider", "product", "region", "term", "tier", "price_kind", "valid_from", "valid_until", "basis", "work",
     "sequences", "figure", "per_million_likely", "per_million_low", "per_million_high", "per_million_bound",
     "utilisation", "beats_rent_from", "payback_years", "offer_id", "source_id", "missing",
@@ -37,6 +38,7 @@ PRICES = (
     ("tier", "Tier", "any", "rf-small"), ("provider", "Provider", "any", "rf-small"),
     ("region", "Region", "any", "rf-small"), ("date", "On the day", "today", "rf-small"),
     ("since", "Priced since", "any day", "rf-small"), ("price", "Own price per hour", "offers on record", "rf-small"),
+    ("other_per_month", "Other costs per month", "0", "rf-small"),
     ("hosted_price", "Hosted, per million", "none", "rf-small"),
 )  # fmt: skip
 OWNING = (
@@ -79,6 +81,7 @@ class CostForm(PageForm):
     date: str = ""
     since: str = ""
     price: str = ""
+    other_per_month: str = ""
     hosted_price: str = ""
     purchase_price: str = ""
     life_years: str = ""
@@ -111,7 +114,8 @@ def flat(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in found["owned"]:
         against = row["against_rent"] or {}
         owned = {
-            "way": "owned", **row, "price_per_hour": row["per_hour"], "price_per_device_hour": row["per_device_hour"],
+            "way": "owned", **row, "price_per_hour": row["per_hour"], "all_per_hour": row["per_hour"],
+            "price_per_device_hour": row["per_device_hour"],
             "beats_rent_from": against.get("utilisation"), "payback_years": against.get("payback_years"),
             "missing": "; ".join(row["missing"]),
         }  # fmt: skip
