@@ -148,3 +148,12 @@ def test_other_costs_can_turn_the_ranking(connection: sqlite3.Connection) -> Non
     assert more["all_per_hour"] - plain["all_per_hour"] == pytest.approx(2700 / 730)
     ratio = more["per_million"][0]["likely"] / plain["per_million"][0]["likely"]
     assert ratio == pytest.approx(more["all_per_hour"] / plain["price_per_hour"])
+
+
+def test_unlike_cards_have_a_stated_price_only(connection: sqlite3.Connection) -> None:
+    """No product is made of unlike cards: no offer, both cards' rated power, and a price where it is stated."""
+    answer = _ask(connection, on="1x rtx-3090 + 1x rtx-3070", purchase_price=1000.0, kwh_price=0.2, price=0.4)
+    assert answer["device_count"] == 2
+    assert answer["offers"][0]["price_per_device_hour"] == pytest.approx(0.2)
+    assert answer["owned"][0]["power_watts"] == pytest.approx(350 + 220)  # NVIDIA, graphics card power of both
+    assert _ask(connection, on="1x rtx-3090 + 1x rtx-3070")["offers"] == []

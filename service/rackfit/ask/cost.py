@@ -114,7 +114,8 @@ def cost_one(connection: sqlite3.Connection, question: CostQuestion) -> dict[str
         raise UsageError("cost needs a model and hardware (--on)")
     rent, purchase = (question.choice(connection, kind) for kind in ("hourly", "purchase"))
     answer = speed_one(connection, fit)
-    machine = next(one for one in machines_of(connection, fit) if one.shown == answer["hardware"])
+    machines = machines_of(connection, fit)
+    machine = next((one for one in machines if one.shown == answer["hardware"]), machines[0])
     count = machine.count + sum(others for _, others in machine.others)
     speeds = _speeds(answer) if answer["verdict"] in GOOD else []
     offers = _offers(connection, question, machine, rent, count)
