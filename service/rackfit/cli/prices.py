@@ -46,7 +46,8 @@ TEMPLATE = (
 def prices(context: click.Context) -> None:
     """Dated prices on record, and your own beside them.
 
-    Your own prices stay in your catalog, count in every answer, and are taken over by the next build.
+    Your own prices stay in your catalog, count in every answer, are taken over by the next build, and are seen by
+    whoever sees your catalog: `rackfit serve` shows them too.
 
     \b
     rackfit prices list --on "8x h100-sxm5-80gb"
