@@ -129,6 +129,47 @@ def test_node_and_share_prices_are_flagged() -> None:
     assert {found[f"usual {day}"] for day in range(1, 6)} == {None}
 
 
+def test_a_host_without_its_accelerator_is_flagged() -> None:
+    """GCP a2-highgpu-1g at 0.94 in one list and 4.05 at the provider: the first is the host alone.
+
+    https://github.com/skypilot-org/skypilot-catalog/issues/31 (trial R055).
+    """
+    found = _flags(
+        _offer(note="list", provider="GCP", price="0.94", source="list"),
+        _offer(note="provider", provider="GCP", price="4.05", source="provider"),
+    )
+    assert found == {"list": "price looks like that of a host without its accelerator", "provider": None}
+
+
+def test_one_device_price_on_a_node_of_the_same_provider() -> None:
+    """What one device costs at a provider, asked for eight, is flagged; half the price in another region is not."""
+    found = _flags(
+        _offer(note="one", price="4"),
+        _offer(note="eight", price="32", device_count="8"),
+        _offer(note="share", price="4", device_count="8", region="eu"),
+        _offer(note="cheap", price="16", device_count="8", region="asia"),
+    )
+    assert found == {
+        "one": None, "eight": None, "share": "price of a node looks like that of one device", "cheap": None,
+    }  # fmt: skip
+
+
+def test_what_a_marketplace_shows_is_an_offer() -> None:
+    """However low: somebody asks that price."""
+    usual = [_offer(note=f"usual {day}", price="2", valid_from=f"2026-01-0{day}") for day in range(1, 6)]
+    low = _offer(note="low", price="0.20", provider="Vast.ai", tier="marketplace", price_kind="marketplace")
+    assert _flags(*usual, low)["low"] is None
+
+
+def test_no_answer_rests_on_a_flagged_price(connection: sqlite3.Connection) -> None:
+    """Flagged offers are kept and shown, and chosen nowhere."""
+    for table in ("configuration_prices", "device_prices", "best_fits", "best_training"):
+        found = connection.execute(
+            f"select count(*) from {table} join offers using (offer_id) where offers.flag is not null"
+        ).fetchone()[0]
+        assert found == 0, table
+
+
 def test_base_configuration_is_flagged() -> None:
     """The price of the base configuration is not the price of the one with the most memory."""
     found = _flags(

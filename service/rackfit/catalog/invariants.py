@@ -115,6 +115,16 @@ INVARIANTS: tuple[Check, ...] = (
         """,
     ),
     Check(
+        "flagged-price",
+        "no answer rests on a flagged price",
+        ("offers", "configuration_prices", "device_prices"),
+        """
+        select chosen.offer_id, offers.flag from
+            (select offer_id from configuration_prices union select offer_id from device_prices) as chosen
+        join offers using (offer_id) where offers.flag is not null
+        """,
+    ),
+    Check(
         "one-name-one-record",
         "a name with several meanings is a class",
         ("aliases",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, median_high
 from typing import Self
 
 from rackfit.money.offers import ON_DEMAND, RESTRICTED_TIERS, SPOT, Offer
@@ -16,11 +16,17 @@ NODE_LIKE = 4.0
 SHARE_LIKE = 1 / 6
 """A device below this part of the usual price: one device's price for a whole node, or a host without its device."""
 
+OWN_SHARE_LIKE = 0.35
+"""The same beside what the same provider usually asks for that device, which varies less: by region and machine."""
+
 HOST_LIKE = 0.5
 """An on-demand price below this part of the same product's spot price is probably that of the host alone."""
 
 ENOUGH = 4
 """Prices per accelerator and currency from which a usual price is taken."""
+
+OWN_ENOUGH = 2
+"""Prices of one provider from which its usual price is taken: a third of it, with only one other, is one of two."""
 
 HOST_ALONE = ("host only", "without gpu", "without accelerator", "no gpu", "cpu and memory only")
 """Words of `includes` that say that the accelerators are another row."""
@@ -41,6 +47,8 @@ class Prices:
 
     A provider with fifty regions counts once, like one with a single price. Only where there are enough prices.
     """
+    own: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    """The highest of the middle: what one provider usually asks per device, where it has at least two prices."""
 
     @classmethod
     def of(cls, offers: Iterable[Offer]) -> Self:
@@ -64,7 +72,13 @@ class Prices:
             for key, by_provider in per_device.items()
             if sum(map(len, by_provider.values())) >= ENOUGH
         }
-        return cls(on_demand, spot, usual)
+        own = {
+            (*key, provider): median_high(values)
+            for key, by_provider in per_device.items()
+            for provider, values in by_provider.items()
+            if provider and len(values) >= OWN_ENOUGH
+        }
+        return cls(on_demand, spot, usual, own)
 
 
 def _place(offer: Offer) -> Place:
@@ -99,14 +113,17 @@ def _against_product(offer: Offer, prices: Prices) -> str | None:
 
 def _against_device(offer: Offer, prices: Prices) -> str | None:
     """Compare with what the device usually costs on demand."""
-    common = prices.usual.get((offer.accelerator_id, offer.currency))
-    if common is None or offer.term_class == SPOT:
+    if offer.term_class == SPOT:
         return None
-    each = offer.price_per_device
-    if offer.device_count == 1:
-        if each > NODE_LIKE * common:
-            return "price of one device looks like that of a node"
-        listed = offer.price_kind == "list"  # what a marketplace shows is somebody's offer, however low
-        low = listed and each < SHARE_LIKE * common
-        return "price looks like that of a host without its accelerator" if low else None
-    return "price of a node looks like that of one device" if each < SHARE_LIKE * common else None
+    each, common = offer.price_per_device, prices.usual.get((offer.accelerator_id, offer.currency))
+    if common is not None and offer.device_count == 1 and each > NODE_LIKE * common:
+        return "price of one device looks like that of a node"
+    if offer.price_kind == "marketplace":  # what a marketplace shows is somebody's offer, however low
+        return None
+    own = prices.own.get((offer.accelerator_id, offer.currency, offer.provider or ""))
+    posted = own is not None and offer.term_class == ON_DEMAND
+    low = (common is not None and each < SHARE_LIKE * common) or (posted and each < OWN_SHARE_LIKE * (own or 0.0))
+    if not low:
+        return None
+    single = "price looks like that of a host without its accelerator"
+    return single if offer.device_count == 1 else "price of a node looks like that of one device"
