@@ -19,7 +19,7 @@ FLOORS = (
     ("memory",),
     ("speed", "money"),
     ("fit",),
-    ("catalog",),
+    ("catalog", "modelfiles"),
     ("ask",),
     ("accuracy",),
     ("assemble",),

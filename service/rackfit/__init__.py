@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rackfit.ask.fit import fit_one as fit_one
     from rackfit.ask.lists import what_runs as what_runs
     from rackfit.ask.lists import where_it_runs as where_it_runs
+    from rackfit.ask.model_files import read_model as read_model
     from rackfit.ask.plan.answer import plan as plan
     from rackfit.ask.plan.question import PlanQuestion as PlanQuestion
     from rackfit.ask.power import PowerQuestion as PowerQuestion
@@ -77,6 +78,7 @@ _HOMES = {
     "quote": "rackfit.ask.quote",
     "read_offered": "rackfit.ask.tender.offered",
     "read_requirements": "rackfit.ask.tender.requirements",
+    "read_model": "rackfit.ask.model_files",
     "resolve": "rackfit.catalog.resolve",
     "scaling": "rackfit.ask.scaling",
     "score": "rackfit.accuracy.score",
@@ -114,6 +116,7 @@ __all__ = [
     "plan",
     "power_one",
     "quote",
+    "read_model",
     "read_offered",
     "read_requirements",
     "resolve",

@@ -176,3 +176,60 @@ def test_why_keeps_settings_that_its_form_lacks(get):
 
     assert '<input type="hidden" name="draft" value="qwen3-0.6b">' in page
     assert "Beside the model" in page and "TP 2" in page
+
+
+LLAMA_8B = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072,
+    "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+}  # fmt: skip
+"""The fields of Llama-3.1-8B's config.json."""
+
+
+@pytest.mark.parametrize("task", ["inference", "training"])
+def test_a_pasted_config_is_the_model(get, task):
+    """The bytes of a pasted file are those of the record with the same shape, and no link leads to a page it lacks."""
+    asked = {"task": task, "on": "a100-sxm4-80gb"}
+    pasted = {**asked, "model": "my-finetune", "config": json.dumps(LLAMA_8B)}
+    own, record = (
+        get("/calculator.json?" + urlencode(one)).json() for one in (pasted, {**asked, "model": "llama-3.1-8b"})
+    )
+    page = get("/calculator?" + urlencode(pasted)).text
+
+    assert own["model"] == "my-finetune" and own["verdict"] == record["verdict"]
+    assert own["per_device"] == record["per_device"]
+    assert "read from my-finetune" in page and "&#34;hidden_size&#34;: 4096" in page
+    assert "/model/my-finetune" not in page and "/model/file" not in page
+
+
+def test_where_a_pasted_model_runs(get):
+    """Without hardware the list is made for it, and each row leads back to the calculator with the file."""
+    page = get("/calculator?" + urlencode({"config": json.dumps(LLAMA_8B), "max_price": "2"})).text
+    found = [one.replace("&amp;", "&") for one in re.findall(r'href="(/calculator\?[^"]*config=[^"]*)"', page)]
+
+    assert found and get(found[0].replace("/calculator?", "/calculator.json?")).json()["verdict"] in ("fits", "tight")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no JSON"),
+        ("{}", "no part has a number of layers"),
+        (json.dumps({**LLAMA_8B, "compress_ratios": [4]}), "compress_ratios"),
+        ("x" * 17_000, "at most 16000"),
+    ],
+)
+def test_a_pasted_text_that_is_no_model(get, text, words):
+    """One clear line, 400, and the text stays in the form."""
+    query = urlencode({"on": "rtx-4090", "config": text})
+    page, body = get(f"/calculator?{query}"), get(f"/calculator.json?{query}")
+
+    assert (page.status_code, body.status_code) == (400, 400)
+    assert words in body.json()["error"] and "<textarea" in page.text
+
+
+@pytest.mark.parametrize("name", ["/etc/hostname.json", "../config.json", "model.gguf", "~/model.safetensors"])
+def test_no_page_reads_a_file_of_the_server(get, name):
+    """A path is a name like any other on a page, and an unknown one."""
+    for page in ("/calculator.json", "/why.json", "/train.json", "/speed.json"):
+        assert get(f"{page}?" + urlencode({"model": name, "on": "rtx-4090"})).status_code == 404

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import asdict
 from typing import Any
 
-from rackfit.ask.question import find_machines, find_model
+from rackfit.ask.question import Subject, find_machines, find_model
 from rackfit.catalog.read import rows_of
 from rackfit.catalog.read_speed import read_chip
 from rackfit.errors import UnsupportedError, UsageError
@@ -54,7 +54,7 @@ def _levels(connection: sqlite3.Connection, chip: Chip) -> list[Level]:
 
 
 def attention(
-    connection: sqlite3.Connection, model: str, on: str, context: int = DEFAULT_CONTEXT, batch: int = 1
+    connection: sqlite3.Connection, model: str | Subject, on: str, context: int = DEFAULT_CONTEXT, batch: int = 1
 ) -> dict[str, Any]:
     """Return what attention over whole sequences moves on a device: scores written out, and tiled.
 

@@ -35,7 +35,8 @@ WHOLE_NUMBERS = (
 class FitQuestion:
     """What a user asks. None means that the user did not say, and the default is echoed in the answer."""
 
-    model: str | None = None
+    model: str | Subject | None = None
+    """A name, or a model that was read from a file."""
     on: str | None = None
     precision: str | None = None
     kv_precision: str | None = None
@@ -59,7 +60,7 @@ class FitQuestion:
     cpu_experts: int | str | None = None
     """First layers whose experts lie in RAM, `all`, or `auto` for the fewest that make it fit."""
     host_ram_gib: float | None = None
-    draft: str | None = None
+    draft: str | Subject | None = None
     mtp: bool = False
     text_only: bool = False
     """Images are switched off in the engine, which then sets nothing aside for them."""
@@ -112,6 +113,13 @@ class Subject:
     max_context: int | None
     file: PublishedFile | None = None
     """The published file that was named, where its bytes are on record."""
+    notes: tuple[str, ...] = ()
+    """What had to be assumed where the model was read from a file."""
+
+    def __str__(self) -> str:
+        """Return the name as answers show it."""
+        return self.shown
+
     taken_for: str | None = None
     """What was assumed where the name is not on record as it was written."""
 
@@ -138,12 +146,14 @@ class Machine:
     """Shared memory, for chips that are sold with several sizes."""
 
 
-def find_model(connection: sqlite3.Connection, name: str) -> Subject:
-    """Return the model that a name stands for.
+def find_model(connection: sqlite3.Connection, name: str | Subject) -> Subject:
+    """Return the model that a name stands for; one that was read from a file is itself.
 
     Raises:
         UnknownNameError, AmbiguousNameError: from resolution.
     """
+    if isinstance(name, Subject):
+        return name
     named = _published(connection, name)
     if named is not None:
         return named

@@ -111,5 +111,5 @@ def resolve_setting(
         connection, question, context, subject, machine.device, budget, choice.precision_id
     )  # fmt: skip
     asked = Question(tokens + image_tokens(beside), question.sequences or 1, kv_bits, knobs)
-    notes = (*assumed, *more, *others, *machine.notes)
+    notes = (*subject.notes, *assumed, *more, *others, *machine.notes)
     return Setting(question, context, subject, machine, choice, budget, kv_id, asked, notes, beside)

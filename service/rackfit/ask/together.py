@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
-from rackfit.ask.question import FitQuestion, find_model, read_context
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.errors import UsageError
 from rackfit.memory.budget import GIB
 
@@ -21,7 +22,9 @@ SHARING = "share_of_total"
 """Equation of engines that are given a share of the whole device."""
 
 
-def fit_together(connection: sqlite3.Connection, models: list[str], question: FitQuestion) -> dict[str, Any]:
+def fit_together(
+    connection: sqlite3.Connection, models: Sequence[str | Subject], question: FitQuestion
+) -> dict[str, Any]:
     """Answer for several models that run at the same time on one machine, each asked the same question.
 
     Raises:

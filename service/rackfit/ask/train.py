@@ -41,7 +41,7 @@ USUAL_RECIPES = ("full", "bf16", "8bit", "lora", "qlora")
 class TrainQuestion:
     """What a user asks. None: not said, and the default is echoed in the answer."""
 
-    model: str | None = None
+    model: str | Subject | None = None
     on: str | None = None
     recipe: str | None = None
     optimizer: str | None = None
@@ -70,7 +70,7 @@ class TrainQuestion:
     reshard: bool = True
     flash: bool | None = None
     """Fused attention, or one that writes its scores out. None: as the framework does for the model."""
-    teacher: str | None = None
+    teacher: str | Subject | None = None
     rollout_share: float | None = None
     tokens: float | None = None
     """Tokens of the whole run, for the days that it takes."""
@@ -195,7 +195,7 @@ def _resolved(
     warn_of_loading(subject.anatomy.model.params_total, host, assumed)
     machine = _beside_rollout(machine, question, assumed)
     teacher = _teacher(connection, question, subject)
-    notes = (*assumed, *machine.notes)
+    notes = (*subject.notes, *assumed, *machine.notes)
     return TrainSetting(question, context, subject, machine, recipe, adapter, rules, host, length, teacher, notes)
 
 

@@ -13,6 +13,7 @@ import click
 from rackfit.cli.options import (
     Amount,
     Figure,
+    Model,
     Split,
     Tokens,
     catalog_option,
@@ -50,7 +51,7 @@ _QUESTION = (
     click.option("--cpu-experts", type=Amount("auto", "all"), help="First layers whose experts lie in RAM; auto, all"),
     click.option("--host-ram", "host_ram_gib", type=AMOUNT, metavar="GIB", help="RAM of the machine, GiB"),
     click.option("--split", type=Split(), help="Layers on each device, such as 24,12"),
-    click.option("--draft", metavar="MODEL", help="Draft model of speculative decoding"),
+    click.option("--draft", type=Model(), metavar="MODEL", help="Draft model of speculative decoding"),
     click.option("--mtp", is_flag=True, help="With the model's own prediction heads"),
     click.option("--lora-slots", type=ONE_OR_MORE, help="Adapters loaded at a time"),
     click.option("--lora-rank", type=ONE_OR_MORE, help="Largest rank of an adapter"),
@@ -70,7 +71,7 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(short_help="Does a model fit, where, and with how long a context")
-@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.argument("models", nargs=-1, type=Model(), metavar="[MODEL]...")
 @question_options
 @price_options
 @click.option("--cheapest", is_flag=True, help="Where it runs, the lowest price first, without a price last")
@@ -79,7 +80,7 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @json_option
 @catalog_option
 def fit(
-    models: tuple[str, ...],
+    models: tuple[Any, ...],
     cheapest: bool,
     limit: int,
     output: Path | None,
@@ -100,6 +101,11 @@ def fit(
     rackfit fit Qwen3-8B Qwen3-4B --on h100-sxm5-80gb
     rackfit fit Qwen3-8B --on cpu --host-ram 32
     rackfit fit Llama-3.1-70B --max-price 10 -o where.xlsx
+    rackfit fit ./my-finetune/config.json --on rtx-4090
+    rackfit fit model-Q4_K_M.gguf --on rtx-3090
+
+    MODEL is a name, or a path to a config.json, a .safetensors or a .gguf file, or a folder of them: only headers are
+    read. All parts of a split file must lie beside it.
     """
     from rackfit.ask.question import FitQuestion
 

@@ -77,6 +77,22 @@ class Split(Written):
         super().__init__("n,n", figures.LAYERS)
 
 
+class Model(click.ParamType):
+    """A model: a name as it is, or the model in the file or folder that a path leads to."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the file where the text is a path."""
+        from rackfit.modelfiles.paths import is_model_path
+
+        if not isinstance(value, str) or not is_model_path(value):
+            return value
+        from rackfit.ask.model_files import model_argument
+
+        return model_argument(value)
+
+
 def catalog_path(path: Path | None) -> Path:
     """Return the catalog that was asked for, else the usual one."""
     from rackfit.paths import default_catalog

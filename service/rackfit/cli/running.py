@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens
+from rackfit.cli.options import Model, Tokens
 
 ONE_OR_MORE = click.IntRange(min=1)
 
 SUBJECT = (
-    click.argument("model"),
+    click.argument("model", type=Model()),
     click.option("--on", metavar="HARDWARE", required=True, help='Device, system or expression, such as "8x h100"'),
     click.option("--precision", help="Weight format  [default: the checkpoint's own]"),
     click.option("--kv-precision", help="Format of the cache  [default: 16 bits]"),

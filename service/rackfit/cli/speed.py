@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens, catalog_option, json_option, opened
+from rackfit.cli.options import Model, Tokens, catalog_option, json_option, opened
 from rackfit.cli.running import LAYOUT, ONE_OR_MORE, SUBJECT, with_options
 from rackfit.cli.showing import show_json, show_list, show_pairs, show_table
 
@@ -148,7 +148,7 @@ def scaling(
 
 
 @click.command(short_help="Attention and the memory hierarchy: scores written out, or tiled")
-@click.argument("model")
+@click.argument("model", type=Model())
 @click.option("--on", metavar="HARDWARE", required=True, help="Device, such as a100-sxm4-80gb")
 @click.option("--context", type=Tokens(), help="Tokens of a sequence  [default: 128k]")
 @click.option("--batch", type=ONE_OR_MORE, default=1, show_default=True, help="Sequences")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, opened
+from rackfit.cli.options import Figure, Model, Tokens, catalog_option, json_option, opened
 from rackfit.cli.showing import gib, show_json, show_pairs, show_table
 from rackfit.cli.taking import Wanted, output_option
 
@@ -16,7 +16,7 @@ ONE_OR_MORE = click.IntRange(min=1)
 
 
 @click.command(short_help="Can a model be trained, how, and with how large a batch")
-@click.argument("model")
+@click.argument("model", type=Model())
 @click.option(
     "--on", required=True, metavar="HARDWARE", help='Device, system or expression, such as "8x h100-sxm5-80gb"'
 )
@@ -45,7 +45,7 @@ ONE_OR_MORE = click.IntRange(min=1)
 )
 @click.option("--loss", help="full, chunked, fused_linear, cut, ...  [default: the framework's]")
 @click.option("--job", help="sft, dpo, grpo, ppo or distill  [default: sft]")
-@click.option("--teacher", metavar="MODEL", help="Frozen teacher of a distillation")
+@click.option("--teacher", type=Model(), metavar="MODEL", help="Frozen teacher of a distillation")
 @click.option("--rollout-share", type=Figure(0, 1, max_open=True), help="Share kept by a rollout engine")
 @click.option("--tokens", type=click.FloatRange(min=1), help="Tokens of the run, such as 1e12: days")
 @output_option

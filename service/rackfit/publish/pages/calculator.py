@@ -9,15 +9,15 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import fit_shown, listing, names, train, train_shown
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.fields import FIT, TRAIN
-from rackfit.publish.pages.form import Form, PageForm, TrainForm, question_of
+from rackfit.publish.pages.fields import FIT, OWN, TRAIN
+from rackfit.publish.pages.form import OwnForm, OwnTrainForm, PageForm, question_of, train_question_of, with_own_model
 
 TASKS = ("inference", "training")
-SHARED = ("model", "on")
+SHARED = ("model", "on", "config")
 """Parameters that the form of the other task starts with."""
 
 
-def inference(answers: Answers, form: Form) -> dict[str, Any]:
+def inference(answers: Answers, form: OwnForm) -> dict[str, Any]:
     """Return the answer to a form, as `rackfit fit --json` gives it; for half a question the list that answers it.
 
     Raises:
@@ -25,11 +25,21 @@ def inference(answers: Answers, form: Form) -> dict[str, Any]:
     """
     from rackfit.ask.fit import fit_one
 
-    if form.model and form.on:
-        return fit_one(answers.connection, question_of(form))
-    if not form.model and not form.on:
+    question = with_own_model(question_of(form), form)
+    if question.model and question.on:
+        return fit_one(answers.connection, question)
+    if not question.model and not question.on:
         raise UsageError("name a model, or the hardware it should run on, or both")
-    return listing.live(answers, form)
+    return listing.live(answers, form, question)
+
+
+def training(answers: Answers, form: OwnTrainForm) -> dict[str, Any]:
+    """Return the answer to a form, as `rackfit train --json` gives it.
+
+    Raises:
+        RackfitError: a name or figure that cannot be read, or a question without an honest answer.
+    """
+    return train.answer(answers, with_own_model(train_question_of(form), form))
 
 
 def read_forms(arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -40,7 +50,7 @@ def read_forms(arguments: Any) -> tuple[str, dict[str, Any]]:
     """
     task = (arguments.get("task") or TASKS[0]).strip()
     shared = {name: (arguments.get(name) or "").strip() for name in SHARED}
-    forms: dict[str, PageForm] = {"inference": Form(**shared), "training": TrainForm(**shared)}
+    forms: dict[str, PageForm] = {"inference": OwnForm(**shared), "training": OwnTrainForm(**shared)}
     if task not in TASKS:
         raise UsageError(f"task = {task!r}: expected {' or '.join(TASKS)}")
     forms[task] = type(forms[task]).read(arguments)
@@ -51,12 +61,12 @@ async def page(request: Any, datasette: Any) -> Any:
     """Answer /calculator and /calculator.json."""
     as_json = bool(request.url_vars.get("format"))
     database = open_database(datasette)
-    task, forms = TASKS[0], {"inference": Form(), "training": TrainForm()}
+    task, forms = TASKS[0], {"inference": OwnForm(), "training": OwnTrainForm()}
     status, found, problem = 200, None, None
     try:
         task, forms = read_forms(request.args)
         if forms[task].asked or as_json:
-            work: Any = inference if task == "inference" else train.answer
+            work: Any = inference if task == "inference" else training
             found = await ask(database, lambda answers: work(answers, forms[task]))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
@@ -75,7 +85,7 @@ async def _context(datasette: Any, task: str, forms: dict[str, Any], found: dict
     urls, database, form = datasette.urls, open_database(datasette), forms[task]
     asked = {**({"task": task} if task != TASKS[0] else {}), **form.asked}
     shown: dict[str, Any] = {
-        "task": task, "forms": forms, "fit_groups": FIT, "train_groups": TRAIN, "filled": names.filled,
+        "task": task, "forms": forms, "fit_groups": (*FIT, OWN), "train_groups": (*TRAIN, OWN), "filled": names.filled,
         "lists": await names.lists(database, FIT, TRAIN), "answer": None, "form": form,
         "json_href": render.asking(urls.path("/calculator.json"), asked),
     }  # fmt: skip

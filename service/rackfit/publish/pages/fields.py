@@ -24,6 +24,8 @@ class Field:
     known: str = ""
     wide: bool = False
     help: str = ""
+    lines: int = 0
+    """Lines of a text; 0: one line of input."""
 
 
 @dataclass(frozen=True)
@@ -129,5 +131,13 @@ TRAIN = (
     )),
 )  # fmt: skip
 """Everything that `rackfit train` can be asked."""
+
+OWN = Group("A model without a record", (
+    Field(
+        "config", "Its config.json", '{"model_type": "llama", "hidden_size": 4096, ...}', lines=6,
+        help="paste the file; the model above is then only its name",
+    ),
+))  # fmt: skip
+"""The model in place of a name, on the calculator."""
 
 RECIPES = tuple(SHORT)

@@ -38,7 +38,7 @@ def picture(found: dict[str, Any]) -> Markup | None:
 
 def shown(urls: Any, database: str, form: Form, found: dict[str, Any], address: str) -> dict[str, Any]:
     """Return what the parts of a page about one answer need beside it; `address` is the page that asks again."""
-    device = found["accelerator"]
+    device, own = found["accelerator"], "config" in form.asked
     short = {name: form.asked[name] for name in ELSEWHERE if name in form.asked}
     return {
         "answer": found,
@@ -47,7 +47,7 @@ def shown(urls: Any, database: str, form: Form, found: dict[str, Any], address: 
         "size": render.size,
         "words": dict(TERMS),
         "shown_verdict": render.verdict,
-        "model_href": render.page_link(urls, "model_id", found["model"]),
+        "model_href": None if own else render.page_link(urls, "model_id", found["model"]),
         "accelerator_href": None if device == CPU else render.page_link(urls, "accelerator_id", device),
         "device_href": lambda key: render.page_link(urls, "accelerator_id", key),
         "precision_href": render.row_link(urls, database, "precisions", found["precision"]),
@@ -55,6 +55,7 @@ def shown(urls: Any, database: str, form: Form, found: dict[str, Any], address: 
         "why_href": render.asking(urls.path("/why"), form.asked),
         "settings_href": render.asking(urls.path("/calculator"), form.asked),
         "speed_href": render.asking(urls.path("/speed"), short),
+        "cost_href": render.asking(urls.path("/cost"), short),
         "train_href": render.asking(urls.path("/train"), {"model": form.model, "on": form.on}),
     }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from rackfit.ask import figures
@@ -12,6 +12,8 @@ from rackfit.publish.render import asking
 
 LONGEST = 200
 """Characters of a parameter that are still a name."""
+LONGEST_CONFIG = 16_000
+"""Characters of a config.json that still go into an address: most have one to four thousand."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class PageForm:
     """Parameter -> how it is read; the others are taken as they are."""
     MOST_CHARACTERS: ClassVar[int] = LONGEST
     """Characters of a parameter: more where a form takes lists of names."""
+    LONG: ClassVar[Mapping[str, int]] = {}
+    """Parameter that is a text -> the characters it may have."""
 
     @classmethod
     def read(cls, arguments: Any) -> Self:
@@ -40,8 +44,9 @@ class PageForm:
             UsageError: a parameter is too long.
         """
         for name, value in self.asked.items():
-            if len(value) > self.MOST_CHARACTERS:
-                raise UsageError(f"{name} has {len(value)} characters: expected at most {self.MOST_CHARACTERS}")
+            most = self.LONG.get(name, self.MOST_CHARACTERS)
+            if len(value) > most:
+                raise UsageError(f"{name} has {len(value)} characters: expected at most {most}")
         return self
 
     def value(self, name: str, figure: figures.Figure | None = None) -> Any:
@@ -74,12 +79,16 @@ class PageForm:
             UsageError: one is too long, or cannot be read.
         """
         self.checked()
-        return {name: self.value(name) for name in self.asked}
+        return {name: self.value(name) for name in self.asked if name not in self.LONG}
 
     def near_links(self, address: str, problem: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         """Return each near name of a problem with the address that asks again with it in place of the unknown one."""
         near, name = (problem or {}).get("near", []), (problem or {}).get("name", "")
-        typed = [field for field, text in self.asked.items() if name and name.casefold() in text.casefold()]
+        typed = [
+            field
+            for field, text in self.asked.items()
+            if name and name.casefold() in text.casefold() and field not in self.LONG
+        ]
         if not typed:
             return []
         field = min(typed, key=lambda one: len(self.asked[one]))
@@ -198,3 +207,34 @@ def train_question_of(form: TrainForm) -> Any:
     from rackfit.ask.train import TrainQuestion
 
     return TrainQuestion(**form.values())
+
+
+@dataclass(frozen=True)
+class OwnForm(Form):
+    """What the calculator is asked of inference: the same, and the text of a config.json in place of a name."""
+
+    LONG = {"config": LONGEST_CONFIG}
+
+    config: str = ""
+
+
+@dataclass(frozen=True)
+class OwnTrainForm(TrainForm):
+    """What the calculator is asked of training: the same, and the text of a config.json in place of a name."""
+
+    LONG = {"config": LONGEST_CONFIG}
+
+    config: str = ""
+
+
+def with_own_model(question: Any, form: OwnForm | OwnTrainForm) -> Any:
+    """Return a question about the model of the form's config.json, where there is one.
+
+    Raises:
+        UsageError: the text is no JSON. UnsupportedError: it describes no model that is read here, with the reason.
+    """
+    if not form.config:
+        return question
+    from rackfit.ask.model_files import pasted_model
+
+    return replace(question, model=pasted_model(form.config, form.model or "config.json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rackfit.publish import render
@@ -34,7 +35,7 @@ def stored(answers: Answers, form: Form) -> tuple[str, dict[str, str]] | None:
     return "what_runs_on_a_device", {"device": machine.device.accelerator_id, "count": str(machine.count)}
 
 
-def live(answers: Answers, form: Form) -> dict[str, Any]:
+def live(answers: Answers, form: Form, question: Any = None) -> dict[str, Any]:
     """Return the list computed for this form, best first.
 
     Raises:
@@ -42,8 +43,8 @@ def live(answers: Answers, form: Form) -> dict[str, Any]:
     """
     from rackfit.ask.lists import what_runs, where_it_runs
 
-    question = question_of(form, limit=MOST)
-    found = (where_it_runs if form.model else what_runs)(answers.connection, question)
+    question = replace(question or question_of(form), limit=MOST)
+    found = (where_it_runs if question.model else what_runs)(answers.connection, question)
     return {"query": form.asked, "results": found}
 
 
@@ -51,13 +52,14 @@ def rows(urls: Any, form: Form, results: list[dict[str, Any]]) -> list[dict[str,
     """Return the list as the page shows it: each row with the address that explains it."""
     shown = []
     for item in results:
-        asked = {**form.asked, "model": item["model"], "precision": item["precision"]}
-        asked["on"] = item["hardware"] if form.model else form.on
+        own = "config" in form.asked
+        asked = {**form.asked, "model": form.model if own else item["model"], "precision": item["precision"]}
+        asked["on"] = item["hardware"] if form.model or own else form.on
         shown.append(
             {
                 **item,
-                "name": item["hardware"] if form.model else item["model"],
-                "href": f"{urls.path('/why')}?{render.query_string(asked)}",
+                "name": item["hardware"] if form.model or own else item["model"],
+                "href": render.asking(urls.path("/calculator" if own else "/why"), asked),
                 "shown": render.verdict(item["verdict"]),
             }
         )

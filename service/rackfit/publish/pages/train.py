@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rackfit.ask.train import TrainQuestion
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
@@ -14,17 +15,17 @@ from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
 
 
-def answer(answers: Answers, form: TrainForm) -> dict[str, Any]:
-    """Return the answer to a form, as `rackfit train --json` gives it.
+def answer(answers: Answers, question: TrainQuestion) -> dict[str, Any]:
+    """Return the answer to a question, as `rackfit train --json` gives it.
 
     Raises:
         RackfitError: a name or figure that cannot be read, or a question without an honest answer.
     """
     from rackfit.ask.train import train_one
 
-    if not form.model or not form.on:
+    if not question.model or not question.on:
         raise UsageError("name a model and the hardware it should be trained on")
-    return train_one(answers.connection, train_question_of(form))
+    return train_one(answers.connection, question)
 
 
 def explained(answers: Answers, form: TrainForm) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def explained(answers: Answers, form: TrainForm) -> dict[str, Any]:
     Raises:
         RackfitError: as `answer`.
     """
-    found = answer(answers, form)
+    found = answer(answers, train_question_of(form))
     return {**found, "sources": explain.training_sources(answers, found)}
 
 

@@ -88,6 +88,7 @@ def alternative_href(address: str, form: TrainForm, row: dict[str, Any]) -> str:
 
 def shown(urls: Any, database: str, form: TrainForm, found: dict[str, Any], address: str) -> dict[str, Any]:
     """Return what the parts of a page about one answer need beside it; `address` is the page that asks again."""
+    own = "config" in form.asked
     zero = {"model": found["model"], "devices": found["strategy"]["shards"], "recipe": found["recipe"]}
     return {
         "answer": found,
@@ -98,7 +99,7 @@ def shown(urls: Any, database: str, form: TrainForm, found: dict[str, Any], addr
         "moments": MOMENTS,
         "size": render.size,
         "large": render.large,
-        "model_href": render.page_link(urls, "model_id", found["model"]),
+        "model_href": None if own else render.page_link(urls, "model_id", found["model"]),
         "accelerator_href": render.page_link(urls, "accelerator_id", found["accelerator"]),
         "web_link": render.web_link,
         "source_href": lambda key: render.row_link(urls, database, "sources", key),
@@ -115,7 +116,7 @@ def shown(urls: Any, database: str, form: TrainForm, found: dict[str, Any], addr
             }
             for row in found["other_recipes"]
         ],
-        "zero_href": render.asking(urls.path("/zero"), zero) if found["stages"] else None,
+        "zero_href": render.asking(urls.path("/zero"), zero) if found["stages"] and not own else None,
         "train_href": render.asking(urls.path("/train"), form.asked),
         "calculator_href": render.asking(urls.path("/calculator"), {"task": "training", **form.asked}),
         "why_href": render.asking(urls.path("/why"), {"model": form.model, "on": form.on}),

@@ -1,0 +1,18 @@
+"""Which MODEL arguments are paths: kept apart, so that a name costs no reader of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ENDINGS = (".json", ".safetensors", ".gguf")
+
+
+def is_model_path(text: str) -> bool:
+    """Return whether a MODEL argument is a path: a known ending, or a folder that is there.
+
+    >>> is_model_path("Qwen/Qwen3-8B"), is_model_path("config.json"), is_model_path("model-00001-of-00003.gguf")
+    (False, True, True)
+    """
+    if text.casefold().endswith(ENDINGS):
+        return True
+    return ("/" in text or "\\" in text or text in (".", "..")) and Path(text).expanduser().is_dir()
