@@ -172,7 +172,8 @@ def max_sequence_length(job: Job, device: Device, host: Host) -> int:
 def smallest_count(job: Job, device: Device, most: int = 1024) -> int | None:
     """Return the fewest data-parallel devices on which the job fits at stage 3; None up to `most`.
 
-    The host is left out of this: more machines bring more memory.
+    The host is left out of this: more machines bring more memory. More ranks never need more bytes per device, so the
+    count is searched by halves.
     """
     unknown = Host(None, None, 1)
     whole = job.parallel.tp * job.parallel.pp * job.parallel.cp
@@ -181,7 +182,8 @@ def smallest_count(job: Job, device: Device, most: int = 1024) -> int | None:
         parallel = replace(job.parallel, dp=ranks, zero=3 if ranks > 1 else job.parallel.zero, ep=1)
         return runs(judge(replace(job, parallel=parallel), device, unknown))
 
-    for ranks in range(1, most // whole + 1):
-        if holds(ranks):
-            return ranks * whole
-    return None
+    counts = most // whole
+    if holds(1) or not counts:
+        return whole if counts else None
+    ranks = _largest(lambda count: not holds(count), counts) + 1
+    return ranks * whole if ranks <= counts else None

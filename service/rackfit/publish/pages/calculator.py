@@ -8,7 +8,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import fit_shown, listing, names, train, train_shown
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.fields import FIT, OWN, TRAIN
 from rackfit.publish.pages.form import OwnForm, OwnTrainForm, PageForm, question_of, train_question_of, with_own_model
 
@@ -67,7 +67,7 @@ async def page(request: Any, datasette: Any) -> Any:
         task, forms = read_forms(request.args)
         if forms[task].asked or as_json:
             work: Any = inference if task == "inference" else training
-            found = await ask(database, lambda answers: work(answers, forms[task]))
+            found = await ask_once(database, forms[task], lambda answers: work(answers, forms[task]))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if as_json:

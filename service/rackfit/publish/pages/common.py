@@ -14,6 +14,8 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.settings import is_catalog
 
 Result = TypeVar("Result")
+MOST_KEPT = 256
+"""Answers that are kept for the next who asks the same: some 20 KB each."""
 _threads = threading.local()
 
 
@@ -46,6 +48,22 @@ async def ask(database: Any, work: Callable[[Answers], Result]) -> Result:
     if error is not None:
         raise error
     return result  # type: ignore[return-value, unused-ignore]
+
+
+async def ask_once(database: Any, key: Any, work: Callable[[Answers], Result]) -> Result:
+    """Return what was answered to the same question before, else ask and keep the answer; a catalog never changes.
+
+    Errors are not kept. The answer is shared: whoever shows it must not change it.
+    """
+    kept: dict[Any, Any] = database.__dict__.setdefault("_rackfit_kept", {})
+    if key in kept:
+        found: Result = kept[key]
+        return found
+    found = await ask(database, work)
+    while len(kept) >= MOST_KEPT:
+        kept.pop(next(iter(kept)))
+    kept[key] = found
+    return found
 
 
 def json_response(body: dict[str, Any], status: int = 200) -> Response:

@@ -10,7 +10,7 @@ from datasette.database import QueryInterrupted
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask
+from rackfit.publish.pages.common import ask_once
 from rackfit.publish.pages.form import Form, question_of
 
 MODELS = (
@@ -46,9 +46,6 @@ ORDER = ("cannot_run", "no", "tight", "fits")
 FORMATS = (("", "released, else widest that fits"), ("bf16", "16-bit"), ("fp8", "FP8"), ("int8", "INT8"),
            ("int4", "INT4"), ("q4_k_m", "GGUF Q4_K_M"))  # fmt: skip
 """Weight formats that the form offers, and their words."""
-
-MOST_KEPT = 64
-"""Computed matrices that are kept for the next who asks the same."""
 
 MATRIX = """
 select fit_models.model_id, configurations.configuration_id, cells.verdict, precisions.effective_bits,
@@ -184,13 +181,7 @@ async def cells(database: Any, asked: Asked) -> Cells:
     """Return the matrix for what is asked, from the catalog where it is stored there, else computed and kept."""
     if asked == Asked():
         return await stored(database)
-    kept: dict[Asked, Cells] = database.__dict__.setdefault("_rackfit_matrices", {})
-    if asked not in kept:
-        found = await ask(database, lambda answers: live(answers, asked))
-        if len(kept) >= MOST_KEPT:
-            kept.pop(next(iter(kept)))
-        kept[asked] = found
-    return kept[asked]
+    return await ask_once(database, asked, lambda answers: live(answers, asked))
 
 
 def table(found: Cells, asked: Asked, database: Any, urls: Any) -> dict[str, Any]:

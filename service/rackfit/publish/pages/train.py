@@ -9,7 +9,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, names, train_shown
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
 from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
@@ -46,7 +46,8 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     try:
         if form.asked or as_json:
-            found = await ask(database, lambda answers: (answer if as_file else explained)(answers, form))
+            work = answer if as_file else explained
+            found = await ask_once(database, ("train", as_file, form), lambda answers: work(answers, form))
         if as_file and found is not None:
             return await answer_file(database, ending, found, form.asked, "training")
     except RackfitError as error:

@@ -10,7 +10,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, fit_shown, listing
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
 from rackfit.publish.pages.form import Form, question_of
 
@@ -46,7 +46,8 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     try:
         if form.model and form.on:
-            found = await ask(open_database(datasette), lambda answers: answer(answers, form, not as_file))
+            database = open_database(datasette)
+            found = await ask_once(database, ("why", as_file, form), lambda answers: answer(answers, form, not as_file))
         elif form.model or form.on:
             found = await _list(datasette, form, as_json)
             if isinstance(found, Response):
@@ -73,7 +74,7 @@ async def _list(datasette: Any, form: Form, as_json: bool) -> Any:
     if place is not None:
         slug, arguments = place
         return Response.redirect(f"{datasette.urls.query(database.name, slug)}?{render.query_string(arguments)}")
-    return await ask(database, lambda answers: listing.live(answers, form))
+    return await ask_once(database, ("list", form), lambda answers: listing.live(answers, form))
 
 
 def _context(
