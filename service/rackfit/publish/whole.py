@@ -76,7 +76,7 @@ async def collect(datasette: Any, place: Place) -> tuple[list[str], list[Sequenc
     more: Pairs = []
     kept = [(name, value) for name, value in place.pairs if name not in ("_size", "_dl")]
     while True:
-        fixed = [("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_extra", "columns"), *more]
+        fixed = [("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_extra", "columns,count"), *more]
         address = f"{place.path}.json?{urlencode([*kept, *fixed])}"
         answer = await datasette.client.get(address, follow_redirects=True)
         try:
@@ -87,6 +87,8 @@ async def collect(datasette: Any, place: Place) -> tuple[list[str], list[Sequenc
             raise RefusedError(answer.status_code, str(body.get("error") or body.get("title") or answer.status_code))
         if body.get("truncated") and place.sql is not None:
             return await _run(datasette, place, place.sql)
+        if (body.get("filtered_table_rows_count") or body.get("count") or 0) > MOST:
+            raise _too_many(place)
         columns = body.get("columns") or columns
         rows += [tuple(row.get(name) for name in columns) for row in body["rows"]]
         if len(rows) > MOST:
