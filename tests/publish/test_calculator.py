@@ -93,7 +93,7 @@ def test_links_lead_to_the_whole_answer(get):
     """Reason, speed, training, records: each a link of the answer that answers."""
     page = get("/calculator?" + urlencode(KNOBS)).text
 
-    for start in ("/why?", "/speed?", "/train?", "/model/", "/hardware/", "/calculator.json?"):
+    for start in ("/why?", "/speed?", "/cost?", "/train?", "/model/", "/hardware/", "/calculator.json?"):
         address = re.search(rf'href="({re.escape(start)}[^"]*)"', page)[1].replace("&amp;", "&")
         assert get(address).status_code == 200, address
     assert "cpu_experts=auto" in re.search(r'href="(/why\?[^"]*)"', page)[1]
@@ -233,3 +233,16 @@ def test_no_page_reads_a_file_of_the_server(get, name):
     """A path is a name like any other on a page, and an unknown one."""
     for page in ("/calculator.json", "/why.json", "/train.json", "/speed.json"):
         assert get(f"{page}?" + urlencode({"model": name, "on": "rtx-4090"})).status_code == 404
+
+
+@pytest.mark.parametrize("on", ["1x rtx-3090 + 1x rtx-3070", "cpu&host_ram_gib=32", "a100-sxm4-80gb/2g.20gb"])
+def test_every_link_of_an_answer_answers(get, on):
+    """Unlike devices, no device and slices: no link leads to a page that cannot answer."""
+    page = get("/calculator?model=qwen3-0.6b&on=" + on.replace(" + ", "+%2B+").replace(" ", "+")).text
+    found = {
+        one.replace("&amp;", "&") for one in re.findall(r'href="(/(?:why|speed|cost|train|model)[?/][^"]*)"', page)
+    }
+
+    assert found
+    for address in found:
+        assert get(address).status_code == 200, address

@@ -90,8 +90,8 @@ def test_what_does_not_fit(get):
     [
         ({"model": "llama-3.1-7b", "on": "h100-sxm5-80gb"}, 404, "did you mean"),
         ({"model": "llama-3.1-8b", "on": "h1000"}, 404, "h1000"),
-        ({"model": "llama-3.1-8b"}, 400, "hardware"),
-        ({"on": "rtx-4090"}, 400, "name a model"),
+        ({"zero": "1"}, 400, "name a model"),
+        ({"model": "llama-3.1-8b", "zero": "x"}, 400, "zero"),
         ({**ASKED, "zero": "4"}, 400, "from 0 to 3"),
         ({**ASKED, "recompute": "some"}, 404, "some"),
         ({**ASKED, "offload": "tape"}, 400, "offload"),
@@ -115,6 +115,15 @@ def test_bad_parameters(get, said, status, words):
     assert (page.status_code, body.status_code) == (status, status)
     assert words in page.text and words in body.json()["error"]
     assert "Traceback" not in page.text and 'name="recipe"' in page.text
+
+
+@pytest.mark.parametrize(("said", "words"), [("model=llama-3.1-8b", "hardware too"), ("on=rtx-4090", "model too")])
+def test_half_a_question_waits_for_the_other(get, said, words):
+    """A link from a model or a device opens the form with it filled in; a program is told what is missing."""
+    page = get(f"/train?{said}")
+
+    assert page.status_code == 200 and words in page.text and f'value="{said.split("=")[1]}"' in page.text
+    assert get(f"/train.json?{said}").status_code == 400
 
 
 def test_an_empty_form_is_a_page(get):

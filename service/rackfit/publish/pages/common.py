@@ -43,6 +43,9 @@ async def ask(database: Any, work: Callable[[Answers], Result]) -> Result:
             return work(answers), None
         except RackfitError as error:
             return None, error
+        except StopIteration as error:
+            # No future can carry it: the request would wait for ever instead of failing.
+            raise RuntimeError("a search for what must be there found nothing") from error
 
     result, error = await database.execute_fn(in_thread)
     if error is not None:

@@ -15,7 +15,9 @@ from rackfit.publish.pages.form import Form
 TERMS = (("weights", "weights"), ("kv", "cache"), ("workspace", "workspace"), ("runtime", "runtime"))
 """Terms whose sum is what is needed, and their names."""
 
-ELSEWHERE = ("model", "on", "precision", "context", "sequences")
+ELSEWHERE = (
+    "model", "on", "precision", "kv_precision", "runtime", "context", "sequences", "tp", "pp", "ep", "dp",
+)  # fmt: skip
 """What the other pages that take a model and a machine can be told too."""
 
 
@@ -54,6 +56,7 @@ def shown(urls: Any, database: str, form: Form, found: dict[str, Any], address: 
         "suggestions": [_suggestion(address, form, item) for item in found["suggestions"]],
         "why_href": render.asking(urls.path("/why"), form.asked),
         "settings_href": render.asking(urls.path("/calculator"), form.asked),
+        "elsewhere": device != CPU,
         "speed_href": render.asking(urls.path("/speed"), short),
         "cost_href": render.asking(urls.path("/cost"), short),
         "train_href": render.asking(urls.path("/train"), {"model": form.model, "on": form.on}),

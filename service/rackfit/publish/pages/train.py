@@ -44,8 +44,11 @@ async def page(request: Any, datasette: Any) -> Any:
     as_json, as_file = bool(ending), ending in OFFERED
     form, database = TrainForm.read(request.args), open_database(datasette)
     status, found, problem = 200, None, None
+    half = bool(form.model) != bool(form.on)
     try:
-        if form.asked or as_json:
+        if half and not as_json and not as_file:
+            train_question_of(form).check()
+        elif form.asked or as_json:
             work = answer if as_file else explained
             found = await ask_once(database, ("train", as_file, form), lambda answers: work(answers, form))
         if as_file and found is not None:
