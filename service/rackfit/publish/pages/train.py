@@ -28,13 +28,15 @@ def answer(answers: Answers, question: TrainQuestion) -> dict[str, Any]:
     return train_one(answers.connection, question)
 
 
-def explained(answers: Answers, form: TrainForm) -> dict[str, Any]:
-    """Return the answer to a form with the sources of what went into it.
+def explained(answers: Answers, form: TrainForm, sources: bool) -> dict[str, Any]:
+    """Return the answer to a form, with the sources of what went into it where they are wanted.
 
     Raises:
         RackfitError: as `answer`.
     """
     found = answer(answers, train_question_of(form))
+    if not sources:
+        return found
     return {**found, "sources": explain.training_sources(answers, found)}
 
 
@@ -46,11 +48,11 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     half = bool(form.model) != bool(form.on)
     try:
-        if half and not as_json and not as_file:
+        if half and not as_json:
             train_question_of(form).check()
         elif form.asked or as_json:
-            work = answer if as_file else explained
-            found = await ask_once(database, ("train", as_file, form), lambda answers: work(answers, form))
+            key = ("train", as_file, form)
+            found = await ask_once(database, key, lambda answers: explained(answers, form, not as_file))
         if as_file and found is not None:
             return await answer_file(database, ending, found, form.asked, "training")
     except RackfitError as error:
