@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from datasette.utils import tilde_encode
-from datasette.utils.asgi import Response
 
 from rackfit.accuracy import summary
 from rackfit.accuracy.summary import Row
@@ -16,7 +15,7 @@ from rackfit.publish.pages import accuracy_rows as scored
 from rackfit.publish.pages import scatter
 from rackfit.publish.pages.accuracy_rows import Catalogued, Filters
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.tabular import csv_file
+from rackfit.publish.pages.download import OFFERED, rows_file
 
 GROUPED = (
     ("kind", "kind", "By kind of case"),
@@ -63,11 +62,6 @@ def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
     }
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """Return one line per case; text that a spreadsheet would run carries an apostrophe."""
-    return csv_file.as_csv(COLUMNS, [[getattr(row, name) for name in COLUMNS] for row in rows])
-
-
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /accuracy, /accuracy.json and /accuracy.csv."""
     form = request.url_vars.get("format")
@@ -83,10 +77,9 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if form == ".json":
         return json_response(problem or report(rows, filters), status)
-    if form == ".csv":
-        text = problem["error"] + "\n" if problem else as_csv(rows)
-        content_type = "text/plain; charset=utf-8" if problem else "text/csv; charset=utf-8"
-        return Response(text, status=status, content_type=content_type)
+    if (ending := (form or "").removeprefix(".")) in OFFERED:
+        cells = ([getattr(row, name) for name in COLUMNS] for row in rows)
+        return await rows_file(open_database(datasette), ending, problem, COLUMNS, cells, filters.asked, "accuracy")
     context = _context(datasette, filters, found, rows, problem)
     return await html_response(datasette, "rackfit_accuracy.html", context, request, status)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.catalog.resolve import resolve_first
 from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, UsageError
 from rackfit.publish import render
@@ -13,8 +11,8 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.compare_machines import MachinesForm, details, machines
 from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.record import COLUMNS, check_name, helpers
-from rackfit.tabular.csv_file import as_csv
 
 KINDS = ("model", "accelerator", "system")
 MACHINE = "machine"
@@ -108,10 +106,10 @@ def body(found: dict[str, Any]) -> dict[str, Any]:
     return {"ok": True, **found, "rows": rows}
 
 
-def table(found: dict[str, Any]) -> str:
-    """Return a comparison as CSV."""
+def table(found: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return columns and rows of a comparison as its files have them."""
     columns = ("name", "unit", "differs", *(item["id"] for item in found["items"]))
-    return as_csv(columns, [(row.name, row.unit, "yes" if row.differs else "no", *row.values) for row in found["rows"]])
+    return columns, [(row.name, row.unit, "yes" if row.differs else "no", *row.values) for row in found["rows"]]
 
 
 async def page(request: Any, datasette: Any) -> Any:
@@ -129,10 +127,10 @@ async def page(request: Any, datasette: Any) -> Any:
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
         problem["name"] = getattr(error, "name", None) if isinstance(error, _Named) else None
-    if form == ".csv":
-        content = f"{problem['error']}\n" if problem else table(found or {})
-        kind = "text/plain" if problem else "text/csv"
-        return Response(content, status=status, content_type=f"{kind}; charset=utf-8")
+    if (ending := (form or "").removeprefix(".")) in OFFERED:
+        columns, rows = table(found) if found else ((), [])
+        about = {"items": text, **by.asked}
+        return await rows_file(open_database(datasette), ending, problem, columns, rows, about, "compare")
     if form:
         return json_response(problem or body(found or {}), status)
     context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences", by)

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.ask import figures
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.form import PageForm
-from rackfit.tabular.csv_file import as_csv
 
 AMOUNTS = (
     "price", "other_per_month", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue",
@@ -142,11 +140,9 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if style == ".json":
         return json_response(problem or found or {}, status)
-    if style == ".csv":
-        if problem or found is None:
-            return Response.text((problem or {"error": ""})["error"] + "\n", status)
-        rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)]
-        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    if (ending := (style or "").removeprefix(".")) in OFFERED:
+        rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)] if found else []
+        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "cost")
     return await html_response(
         datasette, "rackfit_cost.html", _context(datasette, form, found, problem), request, status
     )

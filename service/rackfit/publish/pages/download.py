@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rackfit.errors import RackfitError
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask
+from rackfit.publish.pages.common import ask, error_body
 from rackfit.tabular.csv_file import COMMA_LOCALE
 from rackfit.tabular.formats import FORMATS, writer_of
 from rackfit.tabular.table import Table
@@ -57,6 +59,40 @@ async def answer_file(
         return breakdown(answers.connection, found, name)
 
     return file_response(await ask(database, table), ending)
+
+
+async def rows_file(
+    database: Any,
+    ending: str,
+    problem: dict[str, Any] | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    asked: Mapping[str, Any],
+    name: str,
+) -> Response:
+    """Return the table of a page as a file to save under the page's own column names, or its problem as text."""
+    if problem is not None:
+        return refusal(problem)
+    listed = [list(row) for row in rows]
+
+    def table(answers: Answers) -> Table:
+        from rackfit.export.columns import describe_columns
+        from rackfit.export.run import catalog_notes
+        from rackfit.export.sources import sources_by_id
+
+        described = [replace(one, header=one.name) for one in describe_columns(answers.connection, columns)]
+        places = [place for place, column in enumerate(columns) if column == "source_id"]
+        keys = {row[place] for row in listed for place in places if row[place]}
+        notes = [(f"asked: {key}", str(value)) for key, value in asked.items()]
+        return Table(
+            name, described, listed, [*notes, *catalog_notes(answers.connection)],
+            sources_by_id(answers.connection, keys),
+        )  # fmt: skip
+
+    try:
+        return file_response(await ask(database, table), ending)
+    except RackfitError as error:
+        return refusal(error_body(error))
 
 
 def file_name(table: Table, ending: str) -> str:

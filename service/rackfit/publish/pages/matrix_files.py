@@ -11,14 +11,14 @@ from rackfit.publish import render
 from rackfit.publish.drawings import matrix as drawing
 from rackfit.publish.pages import matrix
 from rackfit.publish.pages.common import error_body, json_response, open_database
+from rackfit.publish.pages.download import rows_file
 from rackfit.publish.pages.status import summary
-from rackfit.tabular.csv_file import as_csv
 
 CSV_COLUMNS = ("model", "hardware", "verdict", "precision", "effective_bits", "context", "sequences", "why")
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /matrix.svg, /matrix.csv and /matrix.json; /matrix is the front page's own."""
+    """Answer /matrix.svg, .csv, .xlsx and .json; /matrix is the front page's own."""
     style = request.url_vars.get("format")
     asked, urls = matrix.read_asked(request.args), datasette.urls
     if style is None:
@@ -37,10 +37,8 @@ async def page(request: Any, datasette: Any) -> Any:
     rows = list(flat(found, asked))
     if style == ".json":
         return json_response({"query": asked.form.asked, "results": rows})
-    return Response(
-        as_csv(CSV_COLUMNS, [[row[name] for name in CSV_COLUMNS] for row in rows]),
-        content_type="text/csv; charset=utf-8",
-    )
+    cells = [[row[name] for name in CSV_COLUMNS] for row in rows]
+    return await rows_file(database, style.removeprefix("."), None, CSV_COLUMNS, cells, asked.form.asked, "matrix")
 
 
 def flat(found: dict[str, Any], asked: matrix.Asked) -> list[dict[str, Any]]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.ask import figures
 from rackfit.ask.plan.question import ANY, CHEAPEST, HOUR, ORDERS, PER_MONEY, PER_WATT, PURCHASE, SMALLEST
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.fields import Field, Group
 from rackfit.publish.pages.form import PageForm
-from rackfit.tabular.csv_file import as_csv
 
 MOST_ROWS = 200
 """Rows of a page; files have as many as are asked for."""
@@ -140,20 +138,21 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if style == ".json":
         return json_response(problem or found or {}, status)
-    if style == ".csv":
-        if problem or found is None:
-            return Response.text((problem or {"error": ""})["error"] + "\n", status)
-        return Response(_csv(found), content_type="text/csv; charset=utf-8")
+    if (ending := (style or "").removeprefix(".")) in OFFERED:
+        return await _file(datasette, ending, form, found, problem)
     return await html_response(
         datasette, "rackfit_plan.html", _context(datasette, form, found, problem), request, status
     )
 
 
-def _csv(found: dict[str, Any]) -> str:
+async def _file(
+    datasette: Any, ending: str, form: PlanForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
+) -> Any:
     from rackfit.ask.plan.table import as_table
 
-    table = as_table(found)
-    return as_csv(table.headers, table.rows)
+    table = as_table(found) if found else None
+    headers, rows = (table.headers, table.rows) if table else ([], [])
+    return await rows_file(open_database(datasette), ending, problem, headers, rows, form.asked, "plan")
 
 
 def _context(

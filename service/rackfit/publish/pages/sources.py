@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.record import helpers
-from rackfit.tabular.csv_file import as_csv
 
 CLASSES = {
     "vendor": "vendor's documents",
@@ -86,11 +84,10 @@ async def page(request: Any, datasette: Any) -> Any:
         found = await ask(open_database(datasette), lambda answers: _read_once(answers, chosen))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
-    if form == ".csv":
+    if (ending := (form or "").removeprefix(".")) in OFFERED:
         rows = [[row[name] for name in COLUMNS] for row in (found or {}).get("sources", [])]
-        text = f"{problem['error']}\n" if problem else as_csv(COLUMNS, rows)
-        kind = "text/plain" if problem else "text/csv"
-        return Response(text, status=status, content_type=f"{kind}; charset=utf-8")
+        asked = {"class": chosen} if chosen else {}
+        return await rows_file(open_database(datasette), ending, problem, COLUMNS, rows, asked, "sources")
     if form:
         return json_response(problem or {"ok": True, **(found or {})}, status)
     return await html_response(

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.ask import figures
 from rackfit.errors import RackfitError, UnsupportedError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.sql_speed import scaling_rows
-from rackfit.tabular.csv_file import as_csv
 
 DEGREES = ("tp", "pp", "ep", "dp")
 CSV_COLUMNS = (
@@ -93,11 +91,9 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if style == ".json":
         return json_response(problem or found or {}, status)
-    if style == ".csv":
-        if problem or found is None:
-            return Response.text((problem or {"error": ""})["error"] + "\n", status)
-        rows = [[row.get(name) for name in CSV_COLUMNS] for row in found["scaling"] or []]
-        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    if (ending := (style or "").removeprefix(".")) in OFFERED:
+        rows = [[row.get(name) for name in CSV_COLUMNS] for row in (found or {}).get("scaling") or []]
+        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "speed")
     shown = _context(datasette, form, found, problem)
     return await html_response(datasette, "rackfit_speed.html", shown, request, status)
 

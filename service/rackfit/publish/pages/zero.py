@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from datasette.utils.asgi import Response
-
 from rackfit.errors import RackfitError, UsageError
 from rackfit.memory.training.recipes import MIXED_ADAM
 from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explained, smallest_count
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.form import PageForm
-from rackfit.tabular.csv_file import as_csv
 
 DEVICES = 64
 MEMORY_GB = 80
@@ -103,11 +101,9 @@ async def page(request: Any, datasette: Any) -> Any:
         status, problem = error.http_status, error_body(error)
     if style == ".json":
         return json_response(problem or found or {}, status)
-    if style == ".csv":
-        if problem or found is None:
-            return Response.text((problem or {"error": ""})["error"] + "\n", status)
-        rows = [[row[name] for name in CSV_COLUMNS] for row in found["stages"]]
-        return Response(as_csv(CSV_COLUMNS, rows), content_type="text/csv; charset=utf-8")
+    if (ending := (style or "").removeprefix(".")) in OFFERED:
+        rows = [[row[name] for name in CSV_COLUMNS] for row in (found or {"stages": []})["stages"]]
+        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "zero")
     urls, asked = datasette.urls, render.query_string(form.asked)
     database = open_database(datasette).name
     shown = {
