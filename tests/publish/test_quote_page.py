@@ -90,6 +90,7 @@ def test_pages_lead_here(get):
         ("/hardware/nvidia-rtx-4090", "/quote?on=nvidia-rtx-4090"),
         ("/system/nvidia-dgx-h100", "/quote?on=nvidia-dgx-h100"),
         ("/compare?items=rtx-4090,rtx-3090", "/quote?on=nvidia-rtx-4090%2Cnvidia-rtx-3090"),
+        ("/plan?model=qwen3-8b&limit=3&context=16k", "/quote?models=qwen%2Fqwen3-8b&amp;on="),
     ):
         assert link in get(path).text
     waiting = get("/quote?on=rtx-4090")

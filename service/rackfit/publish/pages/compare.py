@@ -178,9 +178,10 @@ def _context(
         "value": value,
         "toggle": address(keys) if only else address(keys, only="differences"),
         "json_href": address(keys).replace("/compare?", "/compare.json?"),
-        "quote_href": render.asking(
-            urls.path("/quote"), {"models" if found["kind"] == "model" else "on": ",".join(keys)}
-        ),
+        "quote_href": render.asking(urls.path("/quote"), {
+            **{name: asked for name, asked in by.asked.items() if name != "prompt"},
+            "models" if found["kind"] == "model" else "on": ",".join(keys),
+        }),
         "csv_href": address(keys).replace("/compare?", "/compare.csv?"),
     }  # fmt: skip
 

@@ -17,6 +17,8 @@ from rackfit.publish.pages.form import PageForm
 
 MOST_ROWS = 200
 """Rows of a page; files have as many as are asked for."""
+QUOTED = 5
+"""Configurations of the plan that its purchase list compares: as many as print on one sheet."""
 TITLES = {
     SMALLEST: "Smallest",
     CHEAPEST: "Cheapest",
@@ -190,9 +192,21 @@ def _context(
         "model_href": render.page_link(urls, "model_id", query["model"]),
         "relaxed": [(row, f"{place}?{render.query_string(_relaxed(form, row))}") for row in found["relaxations"]],
         "per": "per hour" if query["pay"] == HOUR else "to buy",
+        "quote_href": render.asking(urls.path("/quote"), _quoted(form, query, found["results"])),
         "json_href": f"{urls.path('/plan.json')}?{asked}",
         "csv_href": f"{urls.path('/plan.csv')}?{asked}",
     }
+
+
+def _quoted(form: PlanForm, query: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the question that makes a purchase list of the first configurations."""
+    machines = list(dict.fromkeys(row["configuration"] for row in rows))[:QUOTED]
+    kept = {name: getattr(form, name) for name in ("kv_precision", "runtime", "currency", "term", "tier", "region")}
+    several = form.precision.casefold() == ANY
+    return {
+        "models": query["model"], "on": ", ".join(machines), "context": query["context"],
+        "sequences": query["sequences"], "precision": "" if several else form.precision, **kept,
+    }  # fmt: skip
 
 
 def _relaxed(form: PlanForm, row: dict[str, Any]) -> dict[str, str]:
