@@ -16,6 +16,7 @@ from rackfit.fit.hardware_expression import HardwareExpression, Part, parse_hard
         ("8x h100-sxm5-80gb", [Part(8, "h100-sxm5-80gb", None, True)], 1),
         ("8 x H100", [Part(8, "H100", None, True)], 1),
         ("8×H100", [Part(8, "H100", None, True)], 1),
+        ("4x-nvidia-gb10", [Part(4, "nvidia-gb10", None, True)], 1),
         ("dgx-h100", [Part(1, "dgx-h100")], 1),
         ("2 nodes x dgx-h100", [Part(1, "dgx-h100")], 2),
         ("2 nodes x 8x h100-sxm5-80gb", [Part(8, "h100-sxm5-80gb", None, True)], 2),

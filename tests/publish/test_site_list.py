@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -33,3 +34,15 @@ def test_wrong_requests_keep_their_page(get, path, status):
     answer = get(path)
     assert answer.status_code == status
     assert "rf-problem" in answer.text and "Traceback" not in answer.text
+
+
+def test_pictures_are_of_listed_pages():
+    """The pictures of docs/screenshots are all there, of pages that the tests open, and together below 1.5 MB."""
+    docs = Path(__file__).parents[2] / "docs"
+    pictures = runpy.run_path(str(docs / "screenshots.py"))["PICTURES"]
+    assert {path for path, _, _ in pictures.values()} <= set(LISTED)
+    files = sorted((docs / "screenshots").glob("*.png"))
+    assert [file.stem for file in files] == sorted(pictures)
+    assert sum(file.stat().st_size for file in files) < 1_500_000
+    shown = (docs / "screenshots.md").read_text(encoding="utf-8")
+    assert all(f"(screenshots/{name}.png)" in shown for name in pictures)

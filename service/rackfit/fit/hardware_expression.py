@@ -21,7 +21,7 @@ MOST = 100_000
 GIB = 2**30
 
 _NODES = re.compile(r"^\s*(\d+)\s*nodes?\s*(?:x|×|\*|of)\s*", re.IGNORECASE)
-_COUNT = re.compile(r"^\s*(\d+)\s*(?:[x×*]\s*|\s+x\s+)(?=\S)", re.IGNORECASE)
+_COUNT = re.compile(r"^\s*(\d+)\s*(?:[x×*][\s-]*|\s+x\s+)(?=\S)", re.IGNORECASE)
 _REMARK = re.compile(r"\(([^()]*)\)\s*$")
 _USABLE = re.compile(r"(\d+(?:\.\d+)?)\s*(GiB|GB)\s+usable|usable\s*:?\s*(\d+(?:\.\d+)?)\s*(GiB|GB)", re.IGNORECASE)
 _SIZE_REMARK = re.compile(r"(?:[\w +./-]+,\s*)?\d+\s*GB(?:\s+(?:HBM\w*|GDDR\w*|VRAM|unified))?", re.IGNORECASE)
