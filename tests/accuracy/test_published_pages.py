@@ -2,7 +2,8 @@
 
 Sources: huggingface/transformers, docs, model_memory_anatomy and perf_train_gpu_one of version 4.27 (BERT large, 512
 tokens, driver's MiB); modelscope/ms-swift, comments of examples/train (packed, stage 3, Liger); meta-pytorch/torchtune,
-docs, tutorials/lora_finetune.rst; NVIDIA-NeMo/Megatron-Bridge, skills, memory tuning (Llama 3 70B over 32 H100).
+docs, tutorials/lora_finetune.rst; NVIDIA-NeMo/Megatron-Bridge, skills, memory tuning (Llama 3 70B over 32 H100);
+artidoro/qlora, issue 225 (13B on 24 GB).
 """
 
 from __future__ import annotations
@@ -101,3 +102,15 @@ def test_deeper_and_wider_splits(connection: sqlite3.Connection, tp: int, pp: in
     found = told(connection, value, SPLIT, tp=tp, pp=pp, dp_or_zero=f"distributed optimizer, dp={dp}")
 
     assert found.estimate == pytest.approx(value, rel=0.15)
+
+
+@pytest.mark.parametrize(("engine", "sure"), [("artidoro/qlora 2023", False), ("transformers 4.44", True)])
+def test_attention_before_fused_kernels_keeps_scores(connection: sqlite3.Connection, engine: str, sure: bool) -> None:
+    """A 13B model's QLoRA at 4096 tokens failed on 24 GB in 2023: Transformers 4.31 wrote the scores of a layer out."""
+    card = {"model_id": "meta-llama/Llama-2-13b-hf", "gpu": "24GB card", "gpu_count": "1", "context_tokens": "4096"}
+    said = "method=QLoRA;optimizer=paged_adamw_32bit;rank=64;act_ckpt=full"
+    estimate = told(
+        connection, 1, card, kind="K6", quantity="fits", batch="1", other_config=said, engine_and_version=engine
+    )
+
+    assert bool(estimate.low) is sure

@@ -10,6 +10,7 @@ from rackfit.accuracy.cases import Case
 from rackfit.accuracy.training_models import anatomy_of
 from rackfit.accuracy.training_words import (
     Degrees,
+    before_sdpa,
     compiles_loss,
     degrees_of,
     drops_of,
@@ -296,7 +297,7 @@ def models_of(case: Case, said: str, adapted: bool, framework: str) -> tuple[flo
 def fuses_attention(case: Case, rules: Rules, model_id: str) -> bool:
     """Return whether attention runs in a fused kernel: as the case says, else as the framework does for the model."""
     said = case.settings.get("attention", "").casefold()
-    if said.startswith("eager"):
+    if said.startswith("eager") or (not said and before_sdpa(case.engine)):
         return False
     return bool(said) or "flash_attn" in case.settings or rules.fuses_attention(model_id)
 

@@ -248,3 +248,18 @@ TUNING = frozenset(
         "lora-fa",
     }
 )
+
+
+def before_sdpa(engine: str) -> bool:
+    """Return whether an engine's name states a Transformers that wrote every attention out: before 4.36 (PR 26572).
+
+    The scripts of the QLoRA paper pin 4.31 (artidoro/qlora, requirements.txt).
+
+    >>> before_sdpa("transformers 4.31"), before_sdpa("peft 0.19, transformers 5.13"), before_sdpa("fsdp_qlora")
+    (True, False, False)
+    """
+    said = engine.casefold().strip()
+    version = re.search(r"transformers\D{0,3}(\d+)\.(\d+)", said)
+    if version is not None:
+        return (int(version[1]), int(version[2])) < (4, 36)
+    return said.startswith(("qlora", "artidoro/qlora"))
