@@ -86,6 +86,8 @@ def test_what_does_not_fit_says_what_would(connection: sqlite3.Connection) -> No
     assert small["verdict"] == "fits" and large["verdict"] == item["verdict"] == "no"
     assert large["margin_gib"] < 0 and large["would_fit"] and large["decode_tokens_s"] is None
     assert small["decode_low_tokens_s"] <= small["decode_tokens_s"] <= small["decode_high_tokens_s"]
+    assert small["decode_figure"] == "estimate" and small["decode_basis"]
+    assert small["decode_tokens_s"] <= small["decode_bound_tokens_s"]
 
 
 def test_wishes_choose_machines(connection: sqlite3.Connection) -> None:

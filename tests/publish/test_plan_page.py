@@ -7,6 +7,7 @@ import html
 import io
 import json
 import re
+from dataclasses import replace
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -106,3 +107,25 @@ def test_names_of_devices_and_makers_are_lists(get):
 
     assert body["results"]
     assert {row["accelerator"] for row in body["results"]} <= {"nvidia-h100-sxm5-80gb", "nvidia-h200-sxm-141gb"}
+
+
+def test_the_function_in_sql_answers_the_same(get, connection):
+    """plan_json with what the command takes most; a figure that means nothing is explained."""
+
+    def sql(text):
+        return get("/catalog.json?" + urlencode({"_shape": "arrays", "sql": text}))
+
+    (row,) = sql("select plan_json('llama-3.1-70b', 8192, 50, 15)").json()["rows"]
+    answer = plan(connection, replace(QUESTION, limit=10))
+    assert json.loads(row[0])["results"] == json.loads(json.dumps(answer))["results"]
+    assert sql("select plan_json(null)").json()["rows"] == [[None]]
+    assert sql("select plan_json('llama-3.1-70b', 8192, 50, 'fast')").status_code == 400
+
+
+def test_functions_of_speed_say_estimate_low_end_and_bound(get):
+    """Three functions with one signature, as the command has them."""
+    asked = "('llama-3.1-8b', 'h100-sxm5-80gb', null, 1024)"
+    names = ("tokens_per_s_low", "tokens_per_s", "tokens_per_s_bound")
+    text = "select " + ", ".join(name + asked for name in names)
+    ((low, likely, bound),) = get("/catalog.json?" + urlencode({"_shape": "arrays", "sql": text})).json()["rows"]
+    assert low < likely < bound < 3350 / 15

@@ -126,13 +126,20 @@ def _gib(value: float | None) -> float | None:
 
 def _speed(connection: sqlite3.Connection, question: FitQuestion, answer: dict[str, Any]) -> dict[str, Any]:
     """Return decode speed at the sequences asked, tokens per second of all of them; None where it cannot be said."""
-    names = {"decode_tokens_s": "tokens_per_s", "decode_low_tokens_s": "low", "decode_high_tokens_s": "high"}
+    names = {
+        "decode_tokens_s": "tokens_per_s", "decode_low_tokens_s": "low", "decode_high_tokens_s": "high",
+        "decode_bound_tokens_s": "bound", "decode_figure": "figure", "decode_basis": "basis",
+    }  # fmt: skip
     blank = dict.fromkeys(names)
     if answer["verdict"] not in ("fits", "tight"):
         return blank
     try:
-        found = speed_one(connection, question)["decode"]
+        found = speed_one(connection, question)
     except UnsupportedError:
         return blank
-    row = next((one for one in found if one["sequences"] == answer["sequences"]), None)
-    return blank if row is None else {name: row[field] for name, field in names.items()}
+    row = next((one for one in found["decode"] if one["sequences"] == answer["sequences"]), None)
+    if row is None:
+        return blank
+    used = found["efficiency"]
+    basis = "; ".join([f"{used['efficiency_id']}, {used['cases']} measured cases", *used["reasons"]])
+    return {name: {**row, "basis": basis}[field] for name, field in names.items()}

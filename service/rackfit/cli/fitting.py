@@ -200,6 +200,14 @@ _PLACED = {
 }
 """Columns of what each of several unlike devices holds."""
 
+_OFFLOAD = {
+    "gpu_layers": "gpu layers",
+    "cpu_experts": "cpu experts",
+    "host_bytes": "host",
+    "host_ram_bytes": "host ram",
+    "host_verdict": "host verdict",
+    "most_tokens_per_s": "tokens/s, bound",
+}
 _TERMS = (
     ("weights_bytes", "weights"),
     ("kv_bytes", "KV cache"),
@@ -245,8 +253,7 @@ def _show_one(answer: Mapping[str, Any]) -> None:
         show_pairs([(f"at {answer['context']:,}, {how}", most) for how, most in most_of.items()])
     if offload := answer.get("offload"):
         click.echo("\nin RAM", color=False)
-        kept = ("gpu_layers", "cpu_experts", "host_bytes", "host_ram_bytes", "host_verdict", "most_tokens_per_s")
-        show_pairs([(name.removesuffix("_bytes").replace("_", " "), _sized(name, offload.get(name))) for name in kept])
+        show_pairs([(words, _sized(name, offload.get(name))) for name, words in _OFFLOAD.items()])
     for title, lines in (
         ("to mind", answer.get("warnings") or []),
         ("assumed", answer["assumptions"]),

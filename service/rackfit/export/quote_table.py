@@ -38,7 +38,8 @@ TRACE = ("unknown", "confidence", "disputed", "source_ids", "accelerator_id", "s
 PER_MODEL = (
     "verdict", "margin_gib", "limit", "layout", "max_context", "max_sequences", "precision", "kv_precision", "runtime",
     "context", "sequences", "needed_gib", "usable_gib", "decode_tokens_s", "decode_low_tokens_s",
-    "decode_high_tokens_s", "would_fit", "reason", "assumptions",
+    "decode_high_tokens_s", "decode_bound_tokens_s", "decode_figure", "decode_basis", "would_fit",
+    "reason", "assumptions",
 )  # fmt: skip
 """Columns that every model has, with the model's name in front."""
 FOR_THE_VENDOR = (

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rackfit.ask import figures
 from rackfit.ask.choices import choose_cache
 from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.connect import open_catalog
@@ -175,3 +176,15 @@ def whole(name: str, value: Any) -> int:
     if (isinstance(value, float) and value != number) or not 1 <= number <= MOST:
         raise UsageError(f"{name} = {value!r}: expected a whole number from 1")
     return number
+
+
+def decimal(name: str, value: Any) -> float:
+    """Return a number.
+
+    Raises:
+        UsageError: it is none, or has no end.
+    """
+    found = figures.decimal(str(value))
+    if found is None:
+        raise UsageError(f"{name} = {value!r}: expected a number")
+    return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rackfit.errors import UsageError
-from rackfit.publish.answers import Answers, whole
+from rackfit.publish.answers import Answers, decimal, whole
+from rackfit.speed.domain import BOUND
 
 Named = tuple[str, str, str, Callable[..., Any]]
 """Name, signature, meaning and call of a function with arguments that may be left out."""
@@ -19,12 +20,8 @@ def speed_functions(answers: Answers) -> tuple[Named, ...]:
     def speed_json(model: str, hardware: str, *rest: Any) -> str:
         return json.dumps(_speed(answers, model, hardware, *rest))
 
-    def tokens_per_s(model: str, hardware: str, *rest: Any) -> float | None:
-        """Return the estimate at the sequences asked for, null where there is no figure."""
-        rows = _speed(answers, model, hardware, *rest)["decode"]
-        wanted = (*rest, None, None, None)[2] or 1
-        found = [row["tokens_per_s"] for row in rows if row["sequences"] == wanted]
-        return float(found[0]) if found else None
+    def plan_json(model: str, *rest: Any) -> str:
+        return json.dumps(_plan(answers, model, *rest))
 
     def scaling_json(model: str, hardware: str, *rest: Any) -> str:
         degrees, tokens, precision = (*rest, None, None, None)[:3]
@@ -48,9 +45,10 @@ def speed_functions(answers: Answers) -> tuple[Named, ...]:
             "decode and prompt speed with bound, estimate and range, as JSON; the last three may be left out",
             speed_json,
         ),
+        *_rates(answers),
         (
-            "tokens_per_s", "tokens_per_s(model, hardware, precision, context, sequences)",
-            "estimate of decoding, all sequences together; the last three may be left out", tokens_per_s,
+            "plan_json", "plan_json(model, context, users, tokens_per_second, precision)",
+            "configurations that serve so many users, as JSON; all but the model may be left out", plan_json,
         ),
         (
             "scaling_json", "scaling_json(model, hardware, degrees, tokens, precision)",
@@ -61,6 +59,27 @@ def speed_functions(answers: Answers) -> tuple[Named, ...]:
             "attention against the memory hierarchy, as JSON; the last two may be left out", attention_json,
         ),
     )  # fmt: skip
+
+
+def _rates(answers: Answers) -> Iterator[Named]:
+    """Yield the functions that give one figure of decoding at the sequences asked for, null where there is none."""
+
+    def figure(name: str) -> Callable[..., float | None]:
+        def find(model: str, hardware: str, *rest: Any) -> float | None:
+            rows = _speed(answers, model, hardware, *rest)["decode"]
+            wanted = (*rest, None, None, None)[2] or 1
+            found = [row[name] for row in rows if row["sequences"] == wanted]
+            return float(found[0]) if found else None
+
+        return find
+
+    for name, key, meaning in (
+        ("tokens_per_s", "tokens_per_s", "estimate of decoding, all sequences together"),
+        ("tokens_per_s_low", "low", "low end of that estimate"),
+        ("tokens_per_s_bound", BOUND, "bound of decoding by printed rates, which nothing passes"),
+    ):
+        signature = f"{name}(model, hardware, precision, context, sequences)"
+        yield name, signature, f"{meaning}; the last three may be left out", figure(key)
 
 
 def _speed(answers: Answers, model: str, hardware: str, *rest: Any) -> dict[str, Any]:
@@ -76,6 +95,21 @@ def _speed(answers: Answers, model: str, hardware: str, *rest: Any) -> dict[str,
         sequences=None if sequences is None else whole("sequences", sequences),
     )
     return speed_one(answers.connection, question)
+
+
+def _plan(answers: Answers, model: str, *rest: Any) -> dict[str, Any]:
+    from rackfit.ask.plan.answer import plan
+    from rackfit.ask.plan.question import PlanQuestion
+
+    context, users, rate, precision = (*rest, None, None, None, None)[:4]
+    question = PlanQuestion(
+        model,
+        context=None if context is None else whole("context", context),
+        users=None if users is None else whole("users", users),
+        tokens_per_second=None if rate is None else decimal("tokens_per_second", rate),
+        precision=precision or None,
+    )
+    return plan(answers.connection, question)
 
 
 def read_degrees(text: Any) -> tuple[int, ...]:
