@@ -202,6 +202,7 @@ def test_what_would_admit_one_does(connection: sqlite3.Connection) -> None:
         replace(SERVICE, power_limit=500, replicas=1),
         replace(SERVICE, max_devices=1, users=400),
         replace(SERVICE, users=4000, replicas=1),
+        replace(SERVICE, users=20000, replicas=1, concurrency=0.5, headroom=0.3),
         replace(SERVICE, context=131072, prompt=2048, users=8, max_devices=1, precision="bf16"),
     ]
     seen = set()
@@ -261,6 +262,9 @@ def test_wide_ranges_say_so(connection: sqlite3.Connection) -> None:
     [
         ({"users": 0}, "users"),
         ({"concurrency": 1.5}, "concurrency"),
+        ({"headroom": -0.1}, "headroom"),
+        ({"accelerators": ("nvidia-rubin",)}, "announced"),
+        ({"model": "bert-base-uncased"}, "generates no tokens"),
         ({"tokens_per_second": -1.0}, "tokens_per_second"),
         ({"budget": float("nan")}, "budget"),
         ({"by": "size"}, "smallest"),

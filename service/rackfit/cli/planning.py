@@ -51,6 +51,7 @@ _BEST = {
 @click.option(
     "--concurrency", type=Figure(0, 1, min_open=True), help="Share of them whose request runs at once  [default: 1]"
 )
+@click.option("--headroom", type=Figure(0, 10), help="Spare sequences on top, 0.2 for a fifth  [default: 0]")
 @click.option("--tokens-per-second", type=ABOVE_ZERO, help="What each of them is promised while answers are written")
 @click.option("--ttft", type=ABOVE_ZERO, metavar="SECONDS", help="Latest first token of a prompt")
 @click.option("--prompt", type=Tokens(), help="Tokens of a prompt  [default: the context]")
@@ -117,6 +118,7 @@ def _write(connection: sqlite3.Connection, answer: dict[str, Any], target: Path,
 def _show(answer: Mapping[str, Any]) -> None:
     query, counts = answer["query"], answer["counts"]
     share = f"{query['users']:,} users x {query['concurrency']:g} at the same time"
+    share += f", {query['headroom']:.0%} spare" if query["headroom"] else ""
     show_pairs(
         [
             ("model", query["model"]),

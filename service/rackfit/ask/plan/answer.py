@@ -12,6 +12,7 @@ from rackfit.ask.plan.relax import relaxations
 from rackfit.ask.plan.rows import rows_for
 from rackfit.ask.question import Subject, find_model, read_context
 from rackfit.catalog.context import Context
+from rackfit.errors import UsageError
 
 
 def plan(connection: sqlite3.Connection, question: PlanQuestion) -> dict[str, Any]:
@@ -27,6 +28,8 @@ def plan(connection: sqlite3.Connection, question: PlanQuestion) -> dict[str, An
     question.check()
     question, notes = with_workload(connection, question)
     context, subject = read_context(connection), find_model(connection, question.model)
+    if not subject.anatomy.caches_tokens:
+        raise UsageError(f"{subject.shown} generates no tokens: there is no speed to plan by")
     candidates, chosen = _find(connection, question, context, subject)
     orders = {by: ordered(candidates, chosen, by) for by in ORDERS}
     shown = orders[question.by][: question.limit]
@@ -63,7 +66,8 @@ def _query(question: PlanQuestion, candidates: Candidates, subject: Subject) -> 
     choice = candidates.choice
     filled = {
         "model": subject.shown, "context": tokens, "users": question.users or 1,
-        "concurrency": 1 if question.concurrency is None else question.concurrency, "sequences": question.sequences,
+        "concurrency": 1 if question.concurrency is None else question.concurrency, "headroom": question.headroom or 0,
+        "sequences": question.sequences,
         "prompt": question.prompt or tokens, "replicas": question.most_copies,
         "precision": question.precision or subject.precision_id, "currency": choice.currency, "term": choice.term,
         "date": choice.date,

@@ -16,6 +16,7 @@ from rackfit.ask.question import Subject, stored_machines
 from rackfit.ask.setting import Setting, resolve_setting
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
+from rackfit.errors import UsageError
 from rackfit.fit.cell import evaluate
 from rackfit.fit.matrix import small_tier
 from rackfit.memory.budget import tier_sizes
@@ -85,6 +86,10 @@ def find_options(
     """
     wanted = wanted_devices(connection, question)
     shapes = [row for row in rows_of(connection, SHAPES) if wanted is None or row["accelerator_id"] in wanted]
+    if not shapes:
+        raise UsageError(
+            f"{', '.join(sorted(wanted or ()))}: no configuration to choose from; announced parts do not count"
+        )
     settings: dict[tuple[str, Any], list[Setting]] = {}
     options = []
     for shape, machine in zip(shapes, stored_machines(connection, shapes), strict=True):

@@ -38,6 +38,8 @@ class PlanQuestion:
     users: int | None = None
     concurrency: float | None = None
     """Share of the users whose request runs at the same time."""
+    headroom: float | None = None
+    """Spare sequences on top, as a share of those."""
     tokens_per_second: float | None = None
     """What each sequence is promised while it decodes."""
     ttft: float | None = None
@@ -87,18 +89,23 @@ class PlanQuestion:
                 raise UsageError(f"{name} = {value}: expected a number above 0")
         if self.concurrency is not None and not 0 < self.concurrency <= 1:
             raise UsageError(f"concurrency = {self.concurrency}: expected a share above 0, at most 1")
+        if self.headroom is not None and not 0 <= self.headroom <= 10:
+            raise UsageError(f"headroom = {self.headroom}: expected a share from 0, such as 0.2")
         for name, words in (("by", ORDERS), ("pay", (HOUR, PURCHASE))):
             if getattr(self, name) not in words:
                 raise UsageError(f"{name} = {getattr(self, name)!r}: expected {', '.join(words)}")
 
     @property
     def sequences(self) -> int:
-        """Sequences that run at the same time: users times the share of them, rounded up.
+        """Sequences that run at the same time: users times the share of them and the headroom, rounded up.
 
         >>> PlanQuestion("m", users=30, concurrency=0.1).sequences
         3
+        >>> PlanQuestion("m", users=30, headroom=0.2).sequences
+        36
         """
         share = Decimal(str(1 if self.concurrency is None else self.concurrency))
+        share *= 1 + Decimal(str(self.headroom or 0))
         return max(1, int((Decimal(self.users or 1) * share).to_integral_value(ROUND_CEILING)))
 
     @property

@@ -103,7 +103,8 @@ def _users(candidates: Candidates) -> Iterator[dict[str, Any]]:
     served = candidates.capacity(numpy.full(len(candidates.entries.layouts), question.sequences)) * allowed
     if len(served) and served.max() >= 1:
         entry = int(served.argmax())
-        users = math.floor(float(served[entry]) / (question.concurrency or 1) + 1e-9)
+        share = (question.concurrency or 1) * (1 + (question.headroom or 0))
+        users = math.floor(float(served[entry]) / share + 1e-9)
         if 1 <= users < (question.users or 1):
             yield _row(candidates, "users", users, entry)
 

@@ -33,6 +33,7 @@ GROUPS = (
         Field("model", "Model", "llama-3.1-70b", wide=True),
         Field("users", "Users", "1"),
         Field("concurrency", "Share of them at once", "1", help="1: every user has a request running"),
+        Field("headroom", "Spare, share", "0", help="0.2: a fifth more sequences"),
         Field("context", "Context, tokens", "8192", help="prompt and answer together"),
         Field("tokens_per_second", "Tokens/s each", "not asked"),
         Field("ttft", "First token within, s", "not asked"),
@@ -74,7 +75,9 @@ class PlanForm(PageForm):
     FIGURES = {
         **dict.fromkeys(("context", "prompt", "output"), figures.TOKENS),
         **dict.fromkeys(("users", "max_devices", "replicas", "limit"), figures.WHOLE),
-        **dict.fromkeys(("concurrency", "tokens_per_second", "ttft", "budget", "power_limit"), figures.DECIMAL),
+        **dict.fromkeys(
+            ("concurrency", "headroom", "tokens_per_second", "ttft", "budget", "power_limit"), figures.DECIMAL
+        ),
         **dict.fromkeys(("accelerators", "vendors"), NAMES),
         "likely": figures.FLAG,
     }
@@ -82,6 +85,7 @@ class PlanForm(PageForm):
     model: str = ""
     users: str = ""
     concurrency: str = ""
+    headroom: str = ""
     context: str = ""
     tokens_per_second: str = ""
     ttft: str = ""
