@@ -57,7 +57,7 @@ def test_page(site: str, tab: Any, path: str, status: int) -> None:
 
 
 def test_sources_fit_a_laptop(site: str, tab: Any) -> None:
-    """Addresses of 90 to 300 characters do not stretch the table of sources (datasette issue 1805)."""
+    """Trial R121: addresses of 90 to 300 characters do not stretch the table of sources (datasette issue 1805)."""
     tab.set_viewport_size(LAPTOP)
     tab.goto(f"{site}/catalog/sources")
     assert tab.evaluate("document.querySelector('.rows-and-columns').scrollWidth") <= LAPTOP["width"]

@@ -285,6 +285,6 @@ def test_read_only(built: bytes, target: Path) -> None:
 
 
 def test_old_sqlite() -> None:
-    """An SQLite without STRICT tables is refused with both versions."""
+    """Trial R115: an SQLite without STRICT tables is refused with both versions."""
     with pytest.raises(CatalogError, match=r"SQLite 3\.36\.0 is too old: 3\.37\.0 or later is needed"):
         check_sqlite((3, 36, 0))

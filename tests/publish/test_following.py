@@ -67,7 +67,7 @@ def ask_until(address: str, ready: threading.Event, found: list[tuple[str, int]]
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_build_while_serving(small_data: Path, tmp_path: Path, workers: int) -> None:
-    """1,000 requests across the swap: none fails, each release's figures stay together, and the new one is shown."""
+    """Trial R123: 1,000 requests across the swap. None fails, figures of a release stay together, the new one shows."""
     catalog = tmp_path / "catalog.db"
     build(catalog, [small_data], must_exist=False)
     removed = next((small_data / "models").rglob("mistral-7b-v0.1.toml"))

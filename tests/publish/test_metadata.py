@@ -61,7 +61,7 @@ def test_facets_sorts_and_labels_name_columns_that_exist(connection):
 
 
 def test_settings_are_those_of_a_public_host():
-    """A facet never gets more time than a query, and nothing suggests facets on its own."""
+    """Trial R117: a facet never gets more time than a query, and nothing suggests facets on its own."""
     assert SETTINGS["facet_time_limit_ms"] <= SETTINGS["sql_time_limit_ms"] <= 1000
     assert SETTINGS["suggest_facets"] is False and SETTINGS["max_returned_rows"] <= 1000
 

@@ -53,6 +53,26 @@ def test_every_table_has_a_page_with_its_description(get, table):
     assert TABLES[table].description.split(".")[0][:40].replace("&", "&amp;") in page.text
 
 
+@pytest.mark.parametrize("table", [name for name, guide in TABLES.items() if guide.facets])
+def test_facets_answer_within_their_time(get, table):
+    """The facets that a table starts with are all there."""
+    found = get(f"/catalog/{table}.json?_size=1&_extra=facet_results,facets_timed_out").json()
+    assert not found.get("facets_timed_out")
+    facets = found["facet_results"]
+    assert set(TABLES[table].facets) <= set(facets.get("results", facets))
+
+
+@pytest.mark.parametrize("table", [name for name, guide in TABLES.items() if guide.sortable])
+def test_large_views_are_sorted_over_all_rows(get, table):
+    """Each column that a view offers to sort by answers, up and down, without a filter."""
+    for column in TABLES[table].sortable:
+        for order in ("_sort", "_sort_desc"):
+            found = get(f"/catalog/{table}.json?_shape=array&_size=5&_nofacet=1&{order}={column}")
+            assert found.status_code == 200, f"{table} {order} {column}"
+            values = [row[column] for row in found.json() if row[column] is not None]
+            assert values == sorted(values, reverse=order == "_sort_desc")
+
+
 def test_every_table_of_the_catalog_is_described_or_hidden(served):
     """A new table cannot be forgotten."""
     database = served.databases["catalog"]

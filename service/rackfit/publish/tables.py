@@ -140,7 +140,7 @@ TABLES: dict[str, TableGuide] = {
         "For each model and recipe the smallest and the cheapest way to train it.",
         facets=("recipe_id", "criterion"),
     ),
-    "sources": TableGuide("Where facts come from.", "title", ("source_class", "kind")),
+    "sources": TableGuide("Where facts come from.", "title", ("source_class", "share_alike")),
     "provenance": TableGuide("The source of every fact: table, key, field, source.", facets=("table_name",)),
     "disputes": TableGuide("What another source says, and why it was not taken.", facets=("table_name", "field")),
     "unknown_fields": TableGuide("What was looked for and not found.", facets=("table_name", "field")),
