@@ -75,16 +75,14 @@ async def collect(datasette: Any, place: Place) -> tuple[list[str], list[Sequenc
     rows: list[Sequence[Any]] = []
     more: Pairs = []
     kept = [(name, value) for name, value in place.pairs if name not in ("_size", "_dl")]
+    extra = "columns" if place.sql is not None else "columns,count"  # Datasette 1.0 refuses a query's count
     while True:
-        fixed = [("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_extra", "columns,count"), *more]
+        fixed = [("_shape", "objects"), ("_size", "max"), ("_nofacet", "1"), ("_extra", extra), *more]
         address = f"{place.path}.json?{urlencode([*kept, *fixed])}"
-        answer = await datasette.client.get(address, follow_redirects=True)
-        try:
-            body = answer.json()
-        except ValueError:
-            raise RefusedError(answer.status_code, f"{place.path} has no rows") from None
-        if answer.status_code != 200:
-            raise RefusedError(answer.status_code, str(body.get("error") or body.get("title") or answer.status_code))
+        response = await datasette.client.get(address, follow_redirects=True)
+        body, status = _body(response), response.status_code
+        if status != 200 or "rows" not in body:
+            raise RefusedError(status, str(body.get("error") or body.get("title") or f"{place.path} has no rows"))
         if body.get("truncated") and place.sql is not None:
             return await _run(datasette, place, place.sql)
         if (body.get("filtered_table_rows_count") or body.get("count") or 0) > MOST:
@@ -96,6 +94,15 @@ async def collect(datasette: Any, place: Place) -> tuple[list[str], list[Sequenc
         if not body.get("next"):
             return columns, rows
         more = [("_next", str(body["next"]))]
+
+
+def _body(response: Any) -> dict[str, Any]:
+    """Return the JSON of a response, empty where it has none."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 async def _run(datasette: Any, place: Place, sql: str) -> tuple[list[str], list[Sequence[Any]]]:
@@ -117,14 +124,17 @@ def _too_many(place: Place) -> UsageError:
     return UsageError(f"{what} has more than {MOST:,} rows: filter it, or take all of it with `rackfit export`")
 
 
-async def as_table(datasette: Any, place: Place) -> Table:
-    """Return a place as the table of a file.
+async def answer(datasette: Any, place: Place, ending: str) -> Any:
+    """Return a place as a file.
 
     Raises:
         RefusedError, UsageError: as `collect`.
     """
     columns, rows = await collect(datasette, place)
-    return await ask(datasette.databases[DATABASE], lambda answers: _described(answers, place, columns, rows))
+    return await ask(
+        datasette.databases[DATABASE],
+        lambda answers: file_response(_described(answers, place, columns, rows), ending),
+    )
 
 
 def _described(answers: Answers, place: Place, columns: list[str], rows: list[Sequence[Any]]) -> Table:
@@ -150,7 +160,7 @@ async def render_workbook(
     path = quote(request.path).removesuffix(".xlsx")
     place = Place(path, table or query_name, parse_qsl(request.query_string, keep_blank_values=True))
     try:
-        return file_response(await as_table(datasette, place), "xlsx")
+        return await answer(datasette, place, "xlsx")
     except RackfitError as error:
         return refusal(error_body(error))
 
@@ -184,7 +194,7 @@ async def _whole_csv(scope: dict[str, Any], datasette: Any) -> Any:
         return None
     place = Place(quote(scope["path"].removesuffix(".csv")), matched["name"], pairs)
     try:
-        return file_response(await as_table(datasette, place), "csv")
+        return await answer(datasette, place, "csv")
     except RackfitError as error:
         if isinstance(error, UsageError) and place.sql is None and await _streams(datasette, place):
             kept = [(name, value) for name, value in pairs if name != "_size"]

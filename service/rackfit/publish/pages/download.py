@@ -25,7 +25,7 @@ FILES = (("csv", "CSV"), ("xlsx", "workbook"))
 
 
 def file_response(table: Table, name: str, locale: str = "") -> Response:
-    """Return a table as a file to save, in one of the formats that are offered.
+    """Return a table as a file to save, in one of the formats that are offered. It takes a while: in a thread.
 
     Raises:
         MissingExtraError: the format needs a library that is not installed.
@@ -58,7 +58,7 @@ async def answer_file(
             return listed(answers.connection, found["results"], asked, name)
         return breakdown(answers.connection, found, name)
 
-    return file_response(await ask(database, table), ending)
+    return await ask(database, lambda answers: file_response(table(answers), ending))
 
 
 async def rows_file(
@@ -90,7 +90,7 @@ async def rows_file(
         )  # fmt: skip
 
     try:
-        return file_response(await ask(database, table), ending)
+        return await ask(database, lambda answers: file_response(table(answers), ending))
     except RackfitError as error:
         return refusal(error_body(error))
 

@@ -124,8 +124,8 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     try:
         if ending in OFFERED:
-            table = await ask(database, lambda answers: as_table(answers, form))
-            return file_response(table, ending, request.args.get("_locale") or "")
+            locale = request.args.get("_locale") or ""
+            return await ask(database, lambda answers: file_response(as_table(answers, form), ending, locale))
         if form.models:
             found = await ask(database, lambda answers: answer(answers, form))
         elif ending or (form.asked and not form.on):

@@ -85,7 +85,7 @@ async def page(request: Any, datasette: Any) -> Any:
         elif ending or form.asked:
             raise UsageError("a tender check needs requirements: requirements=TOML")
         if ending in OFFERED:
-            return file_response(await ask(database, lambda answers: _table(answers, found)), ending)
+            return await ask(database, lambda answers: file_response(_table(answers, found), ending))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if ending in OFFERED:
