@@ -1,6 +1,6 @@
 """What the arithmetic works on: light, immutable descriptions of models, precisions, devices and layouts.
 
-They are read from catalog rows (`catalog/read.py`) or built from a config file (`intake/`), and hold numbers
+They are read from catalog rows (`catalog/read.py`) or built from a file (`modelfiles/`), and hold numbers
 only. Sizes are bytes, counts are values, nothing here has a default that stands for "unknown".
 """
 
