@@ -166,3 +166,13 @@ def test_odd_conditions_do_not_crash(text: str) -> None:
     """A condition that cannot be read covers nothing rather than everything."""
     assert isinstance(covers(text, H100), bool)
     assert not covers(text, MI300)
+
+
+def test_kernel_and_what_is_known_of_it(connection: sqlite3.Connection, context: Context) -> None:
+    """GB10 runs MXFP4 through Marlin in the wheels of vLLM, outside its account (vLLM issue 43969); an A100 plainly."""
+    spark = context.chooser.rule("vllm", "mxfp4_experts_bf16", read_device(connection, "nvidia-gb10"))
+    ampere = context.chooser.rule("vllm", "mxfp4_experts_bf16", A100)
+
+    assert spark is not None and spark.note is not None and "118 GB" in spark.note
+    assert ampere is not None and ampere.note is None and "Marlin" in str(ampere.kernel)
+    assert context.chooser.rule("vllm", "exl2", read_device(connection, "nvidia-gb10")) is None

@@ -15,8 +15,8 @@ from rackfit.memory.domain import Layout
 from rackfit.memory.published import estimated_bytes
 
 WIDENED = {
-    "weight_only": "{} is how weights are stored here; the kernel widens them, so it computes in 16 bits",
-    "emulated": "{} is widened before the kernel on this device: expect 16-bit speed or less",
+    "weight_only": "{} is how weights are stored here; the kernel{} widens them, so it computes in 16 bits",
+    "emulated": "{} is widened before the kernel{} on this device: expect 16-bit speed or less",
 }
 
 
@@ -44,6 +44,15 @@ def head(setting: Setting) -> dict[str, Any]:
         "context": setting.asked.context,
         "sequences": setting.asked.sequences,
     }
+
+
+def _widened(setting: Setting) -> list[str]:
+    """Return how the engine runs a format that the device has no matrix unit for, and what is known of that kernel."""
+    choice = setting.choice
+    rule = setting.context.chooser.rule(choice.runtime_id, choice.precision_id, setting.machine.device)
+    kernel = f" ({rule.kernel})" if rule is not None and rule.kernel else ""
+    lines = [WIDENED[choice.support].format(choice.precision_id, kernel)]
+    return lines + [rule.note] if rule is not None and rule.note else lines
 
 
 def refused(setting: Setting, reason: str) -> dict[str, Any]:
@@ -123,7 +132,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     if cell.layout.devices < setting.devices:
         answer["assumptions"].append(f"the layout asked for uses {cell.layout.devices} of {setting.devices} devices")
     if setting.choice.support in WIDENED:
-        answer["assumptions"].append(WIDENED[setting.choice.support].format(setting.choice.precision_id))
+        answer["assumptions"] += _widened(setting)
     bits = setting.precision.bits
     if bits < 8:
         answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")

@@ -62,7 +62,8 @@ def _read_context(connection: sqlite3.Connection) -> Context:
     }
     support = rows_of(
         connection,
-        "select runtime_id, precision_id, vendor, architecture, support, coalesce(from_position, 0) as version_rank "
+        "select runtime_id, precision_id, vendor, architecture, support, coalesce(from_position, 0) as version_rank, "
+        "kernel, note "
         "from precision_support where version_to is null order by support_id",
     )
     kv_bits = {

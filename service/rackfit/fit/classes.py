@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rackfit.memory.domain import Device, Model, Precision
-from rackfit.memory.support import LEVELS, SupportRule, support_level
+from rackfit.memory.support import LEVELS, SupportRule, support_level, support_rule
 
 SIXTEEN_BIT = ("bf16", "fp16")
 EIGHT_BIT = ("fp8_e4m3_per_channel", "int8_w8a8", "gptq_int8_g128", "ggufmix_q8_0")
@@ -50,12 +50,18 @@ class Chooser:
         """Return the support level of a precision on a device under an engine."""
         key = (runtime_id, precision_id, device.accelerator_id)
         if key not in self.known:
-            base = self.bases.get(precision_id, precision_id)
-            if runtime_id == FILE_RUNTIME:
-                base = FILE_TYPES.get(precision_id, base)
+            base = self._base(runtime_id, precision_id)
             stated = support_level(self.rules, runtime_id, base, device)
             self.known[key] = "none" if stated == "unknown" and self._no_file(runtime_id, base) else stated
         return self.known[key]
+
+    def _base(self, runtime_id: str, precision_id: str) -> str:
+        base = self.bases.get(precision_id, precision_id)
+        return FILE_TYPES.get(precision_id, base) if runtime_id == FILE_RUNTIME else base
+
+    def rule(self, runtime_id: str, precision_id: str, device: Device) -> SupportRule | None:
+        """Return the rule that the level comes from; None where no rule names the device."""
+        return support_rule(self.rules, runtime_id, self._base(runtime_id, precision_id), device)
 
     def _no_file(self, runtime_id: str, precision_id: str) -> bool:
         """Return whether an engine that reads GGUF files only is asked for a format that no such file holds."""

@@ -26,6 +26,8 @@ class SupportRule:
     architecture: str
     support: str
     version_rank: int
+    kernel: str | None = None
+    note: str | None = None
 
 
 def covers(condition: str, device: Device) -> bool:
@@ -84,6 +86,26 @@ def _covers_capability(part: str, device: Device) -> bool:
     return holds[sign]
 
 
+def _stated(rules: Iterable[SupportRule], runtime_id: str, precision_id: str, vendor: str) -> list[SupportRule]:
+    return [
+        rule
+        for rule in rules
+        if rule.runtime_id == runtime_id and rule.precision_id == precision_id and rule.vendor in (vendor, "any")
+    ]
+
+
+def _newest(stated: Iterable[SupportRule], device: Device) -> SupportRule | None:
+    matching = [rule for rule in stated if covers(rule.architecture, device)]
+    return max(matching, key=lambda rule: (rule.vendor != "any", rule.version_rank), default=None)
+
+
+def support_rule(
+    rules: Iterable[SupportRule], runtime_id: str, precision_id: str, device: Device
+) -> SupportRule | None:
+    """Return the newest rule that names the device, if any: the kernel that runs there, and what to know of it."""
+    return _newest(_stated(rules, runtime_id, precision_id, device.vendor.casefold()), device)
+
+
 def support_level(rules: Iterable[SupportRule], runtime_id: str, precision_id: str, device: Device) -> str:
     """Return the level that the newest matching rule states.
 
@@ -91,14 +113,10 @@ def support_level(rules: Iterable[SupportRule], runtime_id: str, precision_id: s
     that states a format from compute capability 8.9 on does not run it below.
     """
     vendor = device.vendor.casefold()
-    stated = [
-        rule
-        for rule in rules
-        if rule.runtime_id == runtime_id and rule.precision_id == precision_id and rule.vendor in (vendor, "any")
-    ]
-    matching = [rule for rule in stated if covers(rule.architecture, device)]
-    if matching:
-        return max(matching, key=lambda rule: (rule.vendor != "any", rule.version_rank)).support
+    stated = _stated(rules, runtime_id, precision_id, vendor)
+    newest = _newest(stated, device)
+    if newest is not None:
+        return newest.support
     if device.compute_capability and any(rule.vendor == vendor for rule in stated):
         return "none"
     return "unknown"
