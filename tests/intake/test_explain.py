@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from rackfit.accuracy.cases import read_cases
 from rackfit.accuracy.score import score
 from rackfit.cli.explaining import explain_log
 from rackfit.errors import UnknownNameError, UsageError
@@ -229,6 +230,15 @@ def test_append_adds_each_row_once_and_keeps_what_is_there(tmp_path: Path, conne
     assert text.startswith(before)
     assert len(list(csv.DictReader(text.splitlines()))) == len(rows) + 1
     assert [path.name for path in tmp_path.iterdir()] == ["cases.csv"]
+
+
+def test_append_to_a_file_saved_by_a_spreadsheet(tmp_path: Path) -> None:
+    """Semicolons and decimal commas stay as they are (trial R125): one file has one way of writing numbers."""
+    target = tmp_path / "cases.csv"
+    target.write_text("case_id;kind;quantity;value\na;K1;weights_gib_total;15,25\n", encoding="utf-8-sig")
+    row = {"case_id": "b", "kind": "K1", "quantity": "weights_gib_total", "value": "3.5"}
+    assert append(target, [row]) == 1 and append(target, [row]) == 0
+    assert [(case.case_id, case.value) for case in read_cases(target)] == [("a", "15.25"), ("b", "3.5")]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00bin", b"a,b,c\n1,2,3\n"])

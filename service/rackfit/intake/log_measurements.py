@@ -19,6 +19,7 @@ from rackfit.intake.log_estimates import quantities
 from rackfit.intake.logs.parsed import Log
 from rackfit.memory.budget import GIB, MIB
 from rackfit.records.measurements import Measurement
+from rackfit.tabular.reading import COMMA_NUMBER, CsvFile, parse_csv
 
 COLUMNS = tuple(name for name in Measurement.model_fields if name not in ("file", "origin"))
 """Columns of data/measurements, in their order."""
@@ -109,13 +110,16 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> int:
         existing = path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: expected CSV in UTF-8 ({error})") from error
-    columns, known = _known(path, existing)
+    file = _known(path, existing)
+    known = {row["case_id"]: row["value"] for _, row in file.records()}
     fresh = [row for row in rows if row["case_id"] not in known]
+    if any(COMMA_NUMBER.fullmatch(value) for value in known.values()):
+        fresh = [{**row, "value": str(row["value"]).replace(".", ",")} for row in fresh]
     if not fresh and existing:
         return 0
     written = StringIO()
     written.write(existing if not existing or existing.endswith("\n") else existing + "\n")
-    writer = csv.DictWriter(written, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(written, file.header, extrasaction="ignore", lineterminator="\n", delimiter=file.delimiter)
     if not existing:
         writer.writeheader()
     writer.writerows(fresh)
@@ -123,17 +127,14 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> int:
     return len(fresh)
 
 
-def _known(path: Path, existing: str) -> tuple[Sequence[str], set[str]]:
+def _known(path: Path, existing: str) -> CsvFile:
+    """Return the file that is there, or one that has only its header; a spreadsheet may have saved it."""
     if not existing.strip():
-        return COLUMNS, set()
-    try:
-        reader = csv.DictReader(StringIO(existing, newline=""), strict=True)
-        columns = reader.fieldnames or ()
-        if missing := [name for name in REQUIRED if name not in columns]:
-            raise UsageError(f"{path}: is no file of cases, no column {', '.join(missing)}")
-        return columns, {row["case_id"] for row in reader}
-    except csv.Error as error:
-        raise UsageError(f"{path}: is no CSV ({error})") from error
+        return CsvFile(path.name, COLUMNS, ",", ())
+    file = parse_csv(existing, str(path))
+    if missing := [name for name in REQUIRED if name not in file.header]:
+        raise UsageError(f"{path}: is no file of cases, no column {', '.join(missing)}")
+    return file
 
 
 def _replace(path: Path, text: str) -> None:
