@@ -52,7 +52,7 @@ def _widened(setting: Setting) -> list[str]:
     rule = setting.context.chooser.rule(choice.runtime_id, choice.precision_id, setting.machine.device)
     kernel = f" ({rule.kernel})" if rule is not None and rule.kernel else ""
     lines = [WIDENED[choice.support].format(choice.precision_id, kernel)]
-    return lines + [rule.note] if rule is not None and rule.note else lines
+    return [*lines, rule.note] if rule is not None and rule.note else lines
 
 
 def refused(setting: Setting, reason: str) -> dict[str, Any]:
