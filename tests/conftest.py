@@ -11,12 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from rackfit.assemble import build
 from rackfit.catalog.connect import open_catalog
 from rackfit.paths import packaged
 
 REFERENCE = Path(__file__).parent / "reference"
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+"""What is slow on a busy machine is no fault: time is measured in tests/benchmarks."""
 
 SMALL_WHOLE = ("sources", "releases", "precisions", "runtimes", "budgets", "recipes", "workloads", "interconnects")
 """Folders of data/ that small data takes as they are."""

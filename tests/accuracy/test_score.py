@@ -186,7 +186,7 @@ def test_results_among_settings_are_known_inputs() -> None:
     assert not {"value", "unit", "source_note", "source_url", "confidence"} & set(CONFIGURATION)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30))
 def test_any_value_gives_the_same_estimate(estimate: Callable[..., Estimate], value: str) -> None:
     """One case with any text as its value is estimated as before, or refused for having none."""
@@ -278,7 +278,7 @@ def test_refusals(estimate: Callable[..., Estimate], changes: dict[str, str], sa
     assert "\n" not in found.reason
 
 
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from([*CONFIGURATION, "quantity", "kind"]), st.text(max_size=25), max_size=4))
 def test_any_row_gets_an_answer(estimate: Callable[..., Estimate], changes: dict[str, str]) -> None:
     """Hostile text in any column gives an estimate or a reason, never a crash."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackfit.fit.cell import FITS, NO, TIGHT, Cell, Question, device_weights, engine_cache, evaluate, limit_term
@@ -60,7 +60,6 @@ def cell(
     return evaluate(ANATOMIES[model.name], precision, budget, layout, H100, question, memory, spread)
 
 
-@settings(deadline=None)
 @given(MODELS, PRECISIONS, BUDGETS, LAYOUTS, QUESTIONS, st.floats(4, 300))
 def test_bytes_add_up(
     model: Model, precision: Precision, budget: Budget, layout: Layout, question: Question, gib: float
@@ -82,7 +81,6 @@ def test_bytes_add_up(
         assert one.kv_reserved <= one.kv_pool + slack
 
 
-@settings(deadline=None)
 @given(MODELS, PRECISIONS, BUDGETS, LAYOUTS, QUESTIONS, st.lists(st.floats(4, 300), min_size=1, max_size=6))
 def test_one_column_is_many_cells(
     model: Model, precision: Precision, budget: Budget, layout: Layout, question: Question, sizes: list[float]
@@ -103,7 +101,6 @@ def test_one_column_is_many_cells(
             assert at(first, number) == float(second)
 
 
-@settings(deadline=None)
 @given(MODELS, PRECISIONS, BUDGETS, LAYOUTS, QUESTIONS, st.floats(4, 300), st.floats(0, 100))
 def test_more_memory_never_hurts(
     model: Model, precision: Precision, budget: Budget, layout: Layout, question: Question, gib: float, more: float
@@ -120,7 +117,6 @@ def test_more_memory_never_hurts(
     assert all(one <= two for one, two in zip(small.max_sequences, large.max_sequences, strict=True))
 
 
-@settings(deadline=None)
 @given(MODELS, BUDGETS, st.integers(1, 200_000), st.floats(8, 300))
 def test_longest_context_is_the_longest(model: Model, budget: Budget, start: int, gib: float) -> None:
     """Asked for the longest context it reports, an engine still has room for it, and not for a block more."""
