@@ -18,6 +18,7 @@ from rackfit.accuracy.training_words import (
     loss_of,
     method_of,
     recompute_of,
+    widens_head_gradient,
 )
 from rackfit.catalog.context import Context
 from rackfit.memory.anatomy import Anatomy
@@ -235,6 +236,13 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
     ):
         jobs = (*jobs, *(replace(job, loss="full_fp32_ce") for job in jobs if job.loss is None))
         assumed.append("loss: compiled too, as since February 2025; older versions are in the range")
+    if any((job.loss or rules.loss) == "fused_linear" for job in jobs) and method == "full":
+        widens = widens_head_gradient(case.engine)
+        if not widens:
+            added = tuple(replace(job, loss="fused_linear_addmm") for job in jobs)
+            jobs = added if widens is False else (*added, *jobs)
+        if widens is None:
+            assumed.append("Liger: head's gradient added in place; 0.6.2 to 0.7 widen it first and are in the range")
     return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
 
 

@@ -263,3 +263,17 @@ def before_sdpa(engine: str) -> bool:
     if version is not None:
         return (int(version[1]), int(version[2])) < (4, 36)
     return said.startswith(("qlora", "artidoro/qlora"))
+
+
+def widens_head_gradient(engine: str) -> bool | None:
+    """Return whether Liger at the version that an engine's name states widens the head's gradient, None without one.
+
+    From 0.6.2 (2025-08) to 0.7 it added `torch.mm(...).float()`; before and after, it accumulates in place.
+
+    >>> [widens_head_gradient(said) for said in ("liger 0.5.2", "trl, liger-kernel 0.6.4", "Liger")]
+    [False, True, None]
+    """
+    version = re.search(r"liger[a-z_-]*\D{0,3}(\d+)\.(\d+)(?:\.(\d+))?", engine.casefold())
+    if version is None:
+        return None
+    return (0, 6, 2) <= (int(version[1]), int(version[2]), int(version[3] or 0)) < (0, 8, 0)

@@ -88,6 +88,14 @@ def test_fused_losses_keep_no_logits() -> None:
     assert cut < loss_bytes(LOSSES["chunked"], 8192, 256000, 2304) < plain
 
 
+def test_a_fused_loss_that_widens_the_gradient_of_the_head() -> None:
+    """Liger 0.6.2 to 0.7: a product of V x H and its fp32 copy, 750 MiB at 32000 x 4096 (issue 1323)."""
+    shape = (8192, 32000, 4096)
+    extra = loss_bytes(LOSSES["fused_linear"], *shape) - loss_bytes(LOSSES["fused_linear_addmm"], *shape)
+
+    assert extra == 750 * 2**20
+
+
 def test_vocabulary_divides_over_ranks() -> None:
     """Tensor parallel ranks hold their part of the vocabulary."""
     whole = loss_bytes(LOSSES["vocab_parallel"], 4096, 128256, 4096)

@@ -44,7 +44,8 @@ LOSSES = {
     "chunked_256_kept": Loss(4.0, 10.0, chunk_tokens=256, head_gradient=2.0, hidden_gradient=2.0),
     "chunked_256_copies": Loss(4.0, 10.0, chunk_tokens=256, head_gradient=2.0, head_copy=4.0, hidden_gradient=2.0),
     "chunked_1024": Loss(0.0, 14.0, chunk_tokens=1024, head_gradient=4.0, hidden_gradient=2.0),
-    "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
+    "fused_linear": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=8.0, hidden_gradient=2.0),
+    "fused_linear_addmm": Loss(0.0, 10.0, chunk_share=-1.0, head_gradient=2.0, hidden_gradient=2.0),
     "cut": Loss(0.0, 0.0, head_gradient=2.0, hidden_gradient=2.0),
     "vocab_parallel": Loss(10.0),
     "loss_parallel": Loss(18.0, hidden_gradient=4.0),
@@ -61,7 +62,9 @@ fp32 of one (torchtune/modules/loss). chunked_128: litgpt's head in pieces of 12
 chunked_nll, which widens the head to fp32 for its product and recomputes each chunk of 256 tokens; kept: where log-
 softmax of the chunks waits for the backward pass after all, as its loss alone was measured; copies: the widened head of
 every chunk waits too (TRL pull requests 6858 and 6863). chunked_1024: head and loss piece by piece (xtuner).
-fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width. cut: cut cross entropy keeps no
+fused_linear: Liger's kernel; its chunk makes tokens x vocabulary about tokens x width, and each chunk's share of the
+head's gradient is a matrix of its own, 2, and widened, 4, before it is added (0.6.2 to 0.7; its issue 1323). addmm:
+earlier and later versions add it in place. cut: cut cross entropy keeps no
 logits (arXiv 2411.09009). vocab_parallel: Megatron's fp32 logits over TP ranks. loss_parallel: torch's own
 (torch/distributed/tensor/parallel/loss.py): log-softmax, a zeroed gradient, exponentials and their sum or product, 4
 each, and the block of the 16-bit logits, beside the gathered hidden state and its gradient.
