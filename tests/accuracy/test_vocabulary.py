@@ -155,3 +155,37 @@ def test_switches_of_the_cache(connection: sqlite3.Connection, said: str, model:
     switched = told(connection, "kv_tokens_total", **asked, other_config=f"kv_gib=10;{said}")
     assert plain.estimate is not None and switched.estimate is not None, (plain.reason, switched.reason)
     assert plain.estimate / switched.estimate == pytest.approx(factor, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("context", "peak", "fits"),
+    [
+        # vLLM issue 10517 on an RTX 3090 at 0.90, weights 14.99 GiB: peak_torch_memory 17.06, 17.98 and 15.05 GiB; below
+        # 32K tokens a whole sequence is profiled, above it chunked prefill is on, so the longest one runs again
+        ("20000", 17.06 - 14.99, "true"),
+        ("29000", 17.98 - 14.99, "false"),
+        ("35000", 15.05 - 14.99, "true"),
+    ],
+)
+def test_longer_fits_where_shorter_does_not(
+    connection: sqlite3.Connection, context: str, peak: float, fits: str
+) -> None:
+    """Three lengths of Llama-3.1-8B in one report: 20k runs, 29k does not, 35k does."""
+    asked = {
+        **LLAMA, "gpu": "RTX 3090", "engine_and_version": "vLLM 0.6.4", "tp": "1", "context_tokens": context,
+        "other_config": "gpu_memory_utilization=0.90",
+    }  # fmt: skip
+    assert told(connection, "fits", **asked).estimate == (1.0 if fits == "true" else 0.0)
+    assert figure(connection, "activation_peak_gib_per_gpu", **asked) == pytest.approx(peak, rel=0.03, abs=0.16)
+
+
+def test_pool_of_a_model_of_windows_alone(connection: sqlite3.Connection) -> None:
+    """Mistral-7B keeps 4096 tokens of a request in every layer; the pool is printed in blocks of 16 all the same.
+
+    vLLM PR 4454, at 0.4.1 on an RTX A6000: 12,735 blocks of 2 MiB.
+    """
+    tokens = figure(
+        connection, "kv_tokens_total", model_id="mistralai/Mistral-7B-v0.1", precision_or_quant="bf16", tp="1",
+        gpu="RTX A6000", engine_and_version="vLLM 0.4.1", context_tokens="32768",
+    )  # fmt: skip
+    assert tokens == pytest.approx(12_735 * 16, rel=0.05)

@@ -63,12 +63,13 @@ def _rank_cache(setting: CaseSetting) -> CacheShape:
 def pool_tokens(setting: CaseSetting) -> Figure:
     """Return the tokens that the pool holds, whole blocks.
 
-    Where layers differ engines print concurrency x context; the same is done here.
+    Where layers differ engines print concurrency x context; the same is done here. Layers that all keep the same, be
+    it a window, are one group of blocks: what is printed is blocks x tokens of a block, whatever a request keeps.
     """
     pool, cache = pool_bytes(setting), _rank_cache(setting)
     context = setting.question().context
-    uniform = len(cache.slopes) == 1 and cache.slopes[0][1] is None and not cache.constant
-    rate = cache.bytes_per_token if uniform else float(cache.bytes(context)) / context
+    uniform = len(cache.slopes) == 1 and not cache.constant
+    rate = float(cache.slopes[0][0]) if uniform else float(cache.bytes(context)) / context
     if rate <= 0:
         raise UnsupportedError("this model keeps nothing per token")
     block = setting.budget.kv_block_tokens

@@ -91,4 +91,7 @@ def _by_date(said: str, known: list[Budget]) -> Budget | None:
     dated = [
         budget for budget in known if budget.released and budget.engine != "V0" and budget.released[: len(date)] <= date
     ]
-    return max(dated, key=lambda budget: version_key(budget.version_from)) if dated else None
+    if dated:
+        return max(dated, key=lambda budget: version_key(budget.version_from))
+    oldest = min(known, key=lambda budget: version_key(budget.version_from))
+    return oldest if oldest.released and date[:4] <= oldest.released[:4] else None

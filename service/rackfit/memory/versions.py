@@ -21,7 +21,9 @@ def version_key(text: str) -> tuple[int, ...]:
 
 
 def budget_at(budgets: Iterable[Budget], version: tuple[int, ...], v0: bool) -> Budget:
-    """Return the rules of one engine at a version: the newest range that holds it, else the nearest below, else any.
+    """Return the rules of one engine at a version: the newest range that holds it, else the nearest.
+
+    The nearest is the newest below; for a version before all that is on record, the oldest.
 
     Args:
         budgets: the rules of the engine, at least one.
@@ -38,5 +40,7 @@ def budget_at(budgets: Iterable[Budget], version: tuple[int, ...], v0: bool) -> 
     ]
     if not matching:
         older = [budget for budget in known if version_key(budget.version_from) <= (*version, 99)]
-        matching = [budget for budget in older if budget.engine != "V0"] or older or known
+        if not older:
+            return min(known, key=lambda budget: version_key(budget.version_from))
+        matching = [budget for budget in older if budget.engine != "V0"] or older
     return max(matching, key=lambda budget: version_key(budget.version_from))
