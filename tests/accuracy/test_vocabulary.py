@@ -160,8 +160,8 @@ def test_switches_of_the_cache(connection: sqlite3.Connection, said: str, model:
 @pytest.mark.parametrize(
     ("context", "peak", "fits"),
     [
-        # vLLM issue 10517 on an RTX 3090 at 0.90, weights 14.99 GiB: peak_torch_memory 17.06, 17.98 and 15.05 GiB; below
-        # 32K tokens a whole sequence is profiled, above it chunked prefill is on, so the longest one runs again
+        # vLLM issue 10517 on an RTX 3090 at 0.90, weights 14.99 GiB: peak_torch_memory 17.06, 17.98 and 15.05 GiB;
+        # below 32K tokens a whole sequence is profiled, above it chunked prefill is on, so the longest one runs again
         ("20000", 17.06 - 14.99, "true"),
         ("29000", 17.98 - 14.99, "false"),
         ("35000", 15.05 - 14.99, "true"),
