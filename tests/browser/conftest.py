@@ -19,9 +19,9 @@ QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgroun
 """A root user of a machine without a network: no sandbox, and nothing that calls home."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A running browser.
+    """A running browser, for one file of tests: while it is there, its event loop keeps others from running.
 
     Skips the tests where there is none: the browsers that Playwright brings are not downloaded.
     """
@@ -35,7 +35,7 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(chromium: Any, catalog: Path) -> Iterator[str]:
     """Address of a server that shows the catalog, without the last slash."""
     words = [sys.executable, "-m", "rackfit", "serve", "--port", "0"]
