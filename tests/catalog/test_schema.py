@@ -13,6 +13,7 @@ from rackfit.catalog.connect import migration_files
 from rackfit.catalog.migrate import migrate
 from rackfit.catalog.reproducible import schema
 from rackfit.catalog.tables import table_models
+from rackfit.export.answer_tables import ANSWER_TABLES
 from rackfit.records.fieldguide import describe, guide, read_guide
 from rackfit.records.kinds import CSV_KINDS, RECORD_KINDS
 from rackfit.records.sources import Source
@@ -100,6 +101,7 @@ def _named_fields() -> set[tuple[str, str]]:
     for kind in (*RECORD_KINDS, *CSV_KINDS):
         parts = _fields_of(kind.model) - set(kind.model.model_fields)
         found |= {(kind.name, field) for field in kind.model.model_fields} | {(PART, field) for field in parts}
+    found |= {(table, column) for table, columns in ANSWER_TABLES.items() for column in columns}
     return found | {("sources", field) for field in Source.model_fields}
 
 

@@ -10,9 +10,12 @@ import pytest
 
 from rackfit.ask.fit import fit_one
 from rackfit.ask.lists import where_it_runs
+from rackfit.ask.plan.answer import plan
+from rackfit.ask.plan.question import PlanQuestion
 from rackfit.ask.question import FitQuestion
 from rackfit.ask.train import TrainQuestion, train_one
 from rackfit.export.answers import breakdown, listed
+from rackfit.export.plan_table import plan_table
 from rackfit.tabular.formats import FORMATS, writer_of
 from rackfit.tabular.table import Table
 
@@ -65,3 +68,13 @@ def test_an_empty_list(connection: sqlite3.Connection, ending: str) -> None:
     """No answer is a file without rows."""
     held = io.BytesIO()
     assert writer_of(FORMATS[ending])(listed(connection, [], {}, "fits"), held) == 0
+
+
+def test_a_plan(connection: sqlite3.Connection) -> None:
+    """Every column is described, with its unit in the header, and the sources of the prices come along."""
+    answer = plan(connection, PlanQuestion(model="Qwen3-8B", limit=3))
+    table = plan_table(connection, answer)
+    assert len(list(table.rows)) == 3 and all(column.description for column in table.columns)
+    assert "memory_bytes_summed" in table.headers and dict(table.notes)["asked: model"] == "qwen/qwen3-8b"
+    priced = [row for row in answer["results"] if row["offer_id"] is not None]
+    assert bool(table.sources) == bool(priced)

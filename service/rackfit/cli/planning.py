@@ -108,11 +108,10 @@ def plan(
 
 
 def _write(connection: sqlite3.Connection, answer: dict[str, Any], target: Path, chosen: Format) -> None:
-    from rackfit.ask.plan.table import as_table
-    from rackfit.export.run import catalog_notes, export_table
+    from rackfit.export.plan_table import plan_table
+    from rackfit.export.run import export_table
 
-    table = as_table(answer, catalog_notes(connection))
-    export_table(connection, table, target, {}, package=False, chosen=chosen)
+    export_table(connection, plan_table(connection, answer), target, {}, package=False, chosen=chosen)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rackfit.ask.parts import sources_of
-from rackfit.export.columns import describe_columns
+from rackfit.export.columns import answer_columns, describe_columns
 from rackfit.export.run import catalog_notes
-from rackfit.export.sources import sources_by_id
-from rackfit.records.fieldguide import describe
-from rackfit.tabular.table import Column, Table
+from rackfit.export.sources import sources_by_id, sources_by_offer
+from rackfit.tabular.table import Kind, Table, cell_of
 
 GIB = 2**30
 BYTES = "_bytes"
 NAME = "answer"
+KINDS: dict[str, Kind] = {"part": "string", "item": "string", "bytes": "integer", "gib": "number", "value": "any"}
+"""Columns of one answer part by part: name -> what its cells are."""
 GIB_FORMULA = '=IF({bytes}="","",ROUND({bytes}/1073741824,6))'
 """GiB of the bytes beside it: in a workbook it follows when somebody changes them."""
 RECORDS = (("models", "model"), ("accelerators", "accelerator"), ("recipes", "recipe"))
@@ -27,14 +29,9 @@ def breakdown(connection: sqlite3.Connection, answer: Mapping[str, Any], name: s
 
     Assumptions and warnings stand among the notes, everything else in the lines.
     """
-    kinds = {"part": "string", "item": "string", "bytes": "integer", "gib": "number", "value": "any"}
     columns = [
-        Column(
-            column, column, describe(column, NAME).description, describe(column, NAME).unit, kind,  # type: ignore[arg-type]
-            GIB_FORMULA if column == "gib" else None,
-        )
-        for column, kind in kinds.items()
-    ]  # fmt: skip
+        replace(column, formula=GIB_FORMULA if column.name == "gib" else None) for column in answer_columns(NAME, KINDS)
+    ]
     notes = [("assumed", text) for key in ("assumptions", "warnings") for text in answer.get(key) or ()]
     keys = [
         source
@@ -63,7 +60,7 @@ def _lines(answer: Mapping[str, Any], part: str = "answer") -> Iterator[list[Any
             size = None if value is None else round(value)
             yield [part, name.removesuffix(BYTES), size, None if size is None else round(size / GIB, 6), None]
         elif value is not None:
-            yield [part, name, None, None, ("yes" if value else "no") if isinstance(value, bool) else value]
+            yield [part, name, None, None, cell_of(value)]
     for name, value in nested:
         yield from _lines(value, name if part == "answer" else f"{part}, {name}")
 
@@ -74,17 +71,9 @@ def listed(
     """Return a list of answers as a table, with what was asked as notes."""
     names = list(dict.fromkeys(key for row in rows for key in row))
     notes = [(f"asked: {key}", value) for key, value in asked.items() if value is not None]
-    keys = {source for row in rows for source in _behind(connection, row)}
     return Table(
         name, describe_columns(connection, names), [[row.get(key) for key in names] for row in rows],
         [*((key, str(value) if isinstance(value, (tuple, list)) else value) for key, value in notes),
          *catalog_notes(connection)],
-        sources_by_id(connection, keys),
+        sources_by_offer(connection, rows),
     )  # fmt: skip
-
-
-def _behind(connection: sqlite3.Connection, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the source of the price of a row; facts of devices and models have theirs in the catalog."""
-    if row.get("offer_id") is not None:
-        found = connection.execute("select source_id from offers where offer_id = ?", (row["offer_id"],)).fetchone()
-        yield from (found[0],) if found else ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rackfit.records.fieldguide import guide
+from rackfit.records.fieldguide import describe, guide
 from rackfit.tabular.table import Column, Kind, distinct, header
 
 TYPES: dict[str, Kind] = {"INTEGER": "integer", "REAL": "number", "TEXT": "string", "BLOB": "string"}
@@ -33,6 +33,18 @@ def describe_columns(connection: sqlite3.Connection, names: Iterable[str], table
         description = entry.description if entry else None
         columns.append(Column(name, header(name, unit), description, unit, _kind(name, declared.get(name, ""))))
     return distinct(columns)
+
+
+def answer_columns(table: str, kinds: Mapping[str, Kind]) -> list[Column]:
+    """Return the columns of a table that holds answers, with what the field guide says of each there.
+
+    Raises:
+        KeyError: the guide does not describe one of them.
+    """
+    entries = ((name, kind, describe(name, table)) for name, kind in kinds.items())
+    return distinct(
+        [Column(name, header(name, one.unit), one.description, one.unit, kind) for name, kind, one in entries]
+    )
 
 
 def _kind(name: str, declared: str) -> Kind:

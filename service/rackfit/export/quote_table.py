@@ -12,8 +12,8 @@ from rackfit.ask.quote_rows import PRICE_KINDS
 from rackfit.export.columns import DATES
 from rackfit.export.run import catalog_notes
 from rackfit.export.sources import sources_by_id
-from rackfit.records.fieldguide import FieldGuide, guide
-from rackfit.tabular.table import Column, Kind, Table, distinct, header
+from rackfit.records.fieldguide import describe
+from rackfit.tabular.table import Column, Kind, Table, cell_of, distinct, header
 
 NAME = "quote"
 PRICE_PREFIX = re.compile(r"^(hourly|purchase)_")
@@ -48,6 +48,9 @@ FOR_THE_VENDOR = (
     "vendor_export_control", "vendor_remarks",
 )  # fmt: skip
 """Columns that are left blank for the vendor to fill."""
+RELEASE = ("catalog_version", "catalog_hash")
+COLUMNS = (*ITEM, *PRICE, *PER_MODEL, *TRACE, *RELEASE, *FOR_THE_VENDOR)
+"""Every column, without the prefix of its price or model."""
 FORMULAS = {"vendor_total_price": '=IF({vendor_unit_price}="","",{vendor_unit_price}*{quantity})'}
 
 
@@ -61,7 +64,7 @@ def quote_table(connection: sqlite3.Connection, found: Mapping[str, Any]) -> Tab
         key = model_key(model, models)
         answers = [item["fits"][place] for item in items]
         columns += [_column(name, answers, f"{key}_", f"{model}: ") for name in PER_MODEL]
-    columns += [_column(name, items) for name in (*TRACE, "catalog_version", "catalog_hash")]
+    columns += [_column(name, items) for name in (*TRACE, *RELEASE)]
     columns += [replace(_column(name, ()), formula=FORMULAS.get(name)) for name in FOR_THE_VENDOR]
     return Table(
         NAME, distinct(columns), list(_rows(found, own, len(models))),
@@ -87,29 +90,16 @@ def _rows(found: Mapping[str, Any], own: Sequence[str], models: int) -> Iterator
         for place in range(models):
             row += [item["fits"][place][name] for name in PER_MODEL]
         row += [item[name] for name in TRACE]
-        yield [*(_text(value) for value in row), *release, *(None for _ in FOR_THE_VENDOR)]
-
-
-def _text(value: Any) -> Any:
-    """Return a list as one text; everything else as it is."""
-    return "; ".join(value) or None if isinstance(value, list) else value
+        yield [*(cell_of(value) for value in row), *release, *(None for _ in FOR_THE_VENDOR)]
 
 
 def _column(name: str, rows: Iterable[Mapping[str, Any]], prefix: str = "", about: str = "") -> Column:
     plain = PRICE_PREFIX.sub("", name)
-    entry = _meaning(plain)
+    entry = describe(plain, NAME)
     if plain != name:
         about = "Rent: " if name.startswith("hourly") else "Purchase: "
     kind: Kind = "date" if plain in DATES or plain == "price_date" else _kind(row.get(name) for row in rows)
     return Column(prefix + name, header(prefix + name, entry.unit), about + entry.description, entry.unit, kind)
-
-
-def _meaning(name: str) -> FieldGuide:
-    entries = guide()
-    for key in (f"{NAME}.{name}", name, f"offers.{name}"):
-        if key in entries:
-            return entries[key]
-    raise KeyError(f"records/fields/quote.toml does not describe {name}")
 
 
 def _kind(values: Iterable[Any]) -> Kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rackfit.export.selection import Selection
@@ -31,7 +31,14 @@ def sources_by_id(connection: sqlite3.Connection, keys: Iterable[str]) -> list[d
     return _rows(connection, ", ".join("?" * len(listed)), listed)
 
 
-def _rows(connection: sqlite3.Connection, chosen: str, values: list[str]) -> list[dict[str, Any]]:
+def sources_by_offer(connection: sqlite3.Connection, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the sources of the prices in rows that have an `offer_id`."""
+    offers = sorted({row["offer_id"] for row in rows if row.get("offer_id") is not None})
+    chosen = f"select source_id from offers where offer_id in ({', '.join('?' * len(offers))})"
+    return _rows(connection, chosen, offers)
+
+
+def _rows(connection: sqlite3.Connection, chosen: str, values: Sequence[Any]) -> list[dict[str, Any]]:
     cursor = connection.execute(_SOURCES.format(chosen=chosen), values)
     names = [column[0] for column in cursor.description]
     rows = (dict(zip(names, row, strict=True)) for row in cursor)

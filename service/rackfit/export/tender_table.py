@@ -6,16 +6,17 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from rackfit.export.columns import answer_columns
 from rackfit.export.run import catalog_notes
 from rackfit.export.sources import sources_by_id
-from rackfit.records.fieldguide import describe
-from rackfit.tabular.table import Column, Table
+from rackfit.tabular.table import Kind, Table, cell_of
 
 NAME = "tender"
-COLUMNS = (
+KINDS: dict[str, Kind] = dict.fromkeys((
     "system", "system_verdict", "requirement", "text", "wanted", "verdict", "value", "reason", "record", "sources",
     "confidence", "assumptions",
-)  # fmt: skip
+), "string")  # fmt: skip
+"""Columns of a line: name -> what its cells are."""
 
 
 def tender_table(connection: sqlite3.Connection, found: Mapping[str, Any]) -> Table:
@@ -23,15 +24,10 @@ def tender_table(connection: sqlite3.Connection, found: Mapping[str, Any]) -> Ta
     whole = {row["system"]: row["verdict"] for row in found["systems"]}
     rows = [{**row, "system_verdict": whole[row["system"]]} for row in found["results"]]
     keys = {key for row in rows for key in row["sources"]}
-    columns = [Column(name, name, describe(name, NAME).description, None, "string") for name in COLUMNS]
     return Table(
-        NAME, columns, [[_text(row[name]) for name in COLUMNS] for row in rows],
+        NAME, answer_columns(NAME, KINDS), [[cell_of(row[name]) for name in KINDS] for row in rows],
         [*_asked(found), *catalog_notes(connection)], sources_by_id(connection, keys),
     )  # fmt: skip
-
-
-def _text(value: Any) -> Any:
-    return "; ".join(value) or None if isinstance(value, list) else value
 
 
 def _asked(found: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -90,3 +90,12 @@ def distinct(columns: Sequence[Column]) -> list[Column]:
     """Return columns of which no two have the same header: those keep their bare names."""
     headers = [column.header for column in columns]
     return [replace(column, header=column.name) if headers.count(column.header) > 1 else column for column in columns]
+
+
+def cell_of(value: Any) -> Any:
+    """Return a value of an answer as a cell: a list as one text, true and false in words, the rest as it is."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return "; ".join(str(one) for one in value) or None
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,23 +42,37 @@ def file_response(table: Table, name: str, locale: str = "") -> Response:
     )
 
 
-async def answer_file(
-    database: Any, ending: str, found: Mapping[str, Any], asked: Mapping[str, Any], name: str
+async def table_file(
+    database: Any, ending: str, table: Callable[[Answers], Table], problem: dict[str, Any] | None, locale: str = ""
 ) -> Response:
-    """Return an answer as a file to save: a list row by row, one answer part by part.
+    """Return a table, made in a thread, as a file to save; a problem, found before or on the way, as text."""
+    try:
+        if problem is None:
+            return await ask(database, lambda answers: file_response(table(answers), ending, locale))
+    except RackfitError as error:
+        problem = error_body(error)
+    return refusal(problem)
 
-    Raises:
-        MissingExtraError, UsageError: as `file_response`.
-    """
+
+async def answer_file(
+    database: Any,
+    ending: str,
+    found: Mapping[str, Any] | None,
+    asked: Mapping[str, Any],
+    name: str,
+    problem: dict[str, Any] | None = None,
+) -> Response:
+    """Return an answer as a file to save: a list row by row, one answer part by part; a problem as text."""
 
     def table(answers: Answers) -> Table:
         from rackfit.export.answers import breakdown, listed
 
-        if "results" in found:
-            return listed(answers.connection, found["results"], asked, name)
-        return breakdown(answers.connection, found, name)
+        answer = found or {}
+        if "results" in answer:
+            return listed(answers.connection, answer["results"], asked, name)
+        return breakdown(answers.connection, answer, name)
 
-    return await ask(database, lambda answers: file_response(table(answers), ending))
+    return await table_file(database, ending, table, problem)
 
 
 async def rows_file(
@@ -71,8 +85,6 @@ async def rows_file(
     name: str,
 ) -> Response:
     """Return the table of a page as a file to save under the page's own column names, or its problem as text."""
-    if problem is not None:
-        return refusal(problem)
     listed = [list(row) for row in rows]
 
     def table(answers: Answers) -> Table:
@@ -89,10 +101,7 @@ async def rows_file(
             sources_by_id(answers.connection, keys),
         )  # fmt: skip
 
-    try:
-        return await ask(database, lambda answers: file_response(table(answers), ending))
-    except RackfitError as error:
-        return refusal(error_body(error))
+    return await table_file(database, ending, table, problem)
 
 
 def file_name(table: Table, ending: str) -> str:

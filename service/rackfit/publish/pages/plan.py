@@ -11,7 +11,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, rows_file
+from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.fields import Field, Group
 from rackfit.publish.pages.form import PageForm
 
@@ -133,7 +133,7 @@ def answer(answers: Answers, form: PlanForm) -> dict[str, Any]:
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /plan, /plan.json and /plan.csv."""
+    """Answer /plan, /plan.json, /plan.csv and /plan.xlsx."""
     style = request.url_vars.get("format")
     form, status, found, problem = PlanForm(), 200, None, None
     try:
@@ -145,20 +145,16 @@ async def page(request: Any, datasette: Any) -> Any:
     if style == ".json":
         return json_response(problem or found or {}, status)
     if (ending := (style or "").removeprefix(".")) in OFFERED:
-        return await _file(datasette, ending, form, found, problem)
+        return await table_file(open_database(datasette), ending, lambda answers: _table(answers, found), problem)
     return await html_response(
         datasette, "rackfit_plan.html", _context(datasette, form, found, problem), request, status
     )
 
 
-async def _file(
-    datasette: Any, ending: str, form: PlanForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
-) -> Any:
-    from rackfit.ask.plan.table import as_table
+def _table(answers: Answers, found: dict[str, Any] | None) -> Any:
+    from rackfit.export.plan_table import plan_table
 
-    table = as_table(found) if found else None
-    headers, rows = (table.headers, table.rows) if table else ([], [])
-    return await rows_file(open_database(datasette), ending, problem, headers, rows, form.asked, "plan")
+    return plan_table(answers.connection, found or {})
 
 
 def _context(

@@ -13,7 +13,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names, quote_shown
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, file_response, refusal
+from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.fields import Field, Group
 from rackfit.publish.pages.form import PageForm
 from rackfit.tabular.table import Table
@@ -109,11 +109,10 @@ def answer(answers: Answers, form: QuoteForm) -> dict[str, Any]:
     return quote(answers.connection, QuoteQuestion(**{**form.values(), **lists}), explain=False)
 
 
-def as_table(answers: Answers, form: QuoteForm) -> Table:
-    """Return the answer as the table of its files."""
+def _table(answers: Answers, found: Mapping[str, Any] | None) -> Table:
     from rackfit.export.quote_table import quote_table
 
-    return quote_table(answers.connection, answer(answers, form))
+    return quote_table(answers.connection, found or {})
 
 
 async def page(request: Any, datasette: Any) -> Any:
@@ -123,9 +122,6 @@ async def page(request: Any, datasette: Any) -> Any:
     form = QuoteForm.read(request.args)
     status, found, problem = 200, None, None
     try:
-        if ending in OFFERED:
-            locale = request.args.get("_locale") or ""
-            return await ask(database, lambda answers: file_response(as_table(answers, form), ending, locale))
         if form.models:
             found = await ask(database, lambda answers: answer(answers, form))
         elif ending or (form.asked and not form.on):
@@ -133,7 +129,8 @@ async def page(request: Any, datasette: Any) -> Any:
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if ending in OFFERED:
-        return refusal(problem or {"error": "", "status": 500})
+        locale = request.args.get("_locale") or ""
+        return await table_file(database, ending, lambda answers: _table(answers, found), problem, locale)
     if ending:
         return json_response(problem or found or {}, status)
     return await html_response(

@@ -10,7 +10,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, file_response, refusal
+from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.quote import SEVERAL
 
@@ -84,12 +84,10 @@ async def page(request: Any, datasette: Any) -> Any:
             found = await ask(database, lambda answers: answer(answers, form))
         elif ending or form.asked:
             raise UsageError("a tender check needs requirements: requirements=TOML")
-        if ending in OFFERED:
-            return await ask(database, lambda answers: file_response(_table(answers, found), ending))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if ending in OFFERED:
-        return refusal(problem or {"error": "", "status": 500})
+        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
     if ending:
         return json_response(problem or found or {}, status)
     return await html_response(

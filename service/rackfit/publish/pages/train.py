@@ -10,7 +10,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, names, train_shown
 from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
+from rackfit.publish.pages.download import FILES, OFFERED, answer_file
 from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
 
@@ -53,12 +53,10 @@ async def page(request: Any, datasette: Any) -> Any:
         elif form.asked or as_json:
             key = ("train", as_file, form)
             found = await ask_once(database, key, lambda answers: explained(answers, form, not as_file))
-        if as_file and found is not None:
-            return await answer_file(database, ending, found, form.asked, "training")
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
-    if as_file and problem is not None:
-        return refusal(problem)
+    if as_file:
+        return await answer_file(database, ending, found, form.asked, "training", problem)
     if as_json:
         return json_response(problem or {"query": form.asked, **(found or {})}, status)
     urls = datasette.urls

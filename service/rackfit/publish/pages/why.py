@@ -11,7 +11,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, fit_shown, listing
 from rackfit.publish.pages.common import ask, ask_once, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import FILES, OFFERED, answer_file, refusal
+from rackfit.publish.pages.download import FILES, OFFERED, answer_file
 from rackfit.publish.pages.form import Form, question_of
 
 PLAIN = ("model", "on", "precision", "kv_precision", "context", "sequences", "runtime")
@@ -54,12 +54,10 @@ async def page(request: Any, datasette: Any) -> Any:
                 return found
         elif as_json or form.asked:
             raise UsageError("name a model, or the hardware it should run on, or both")
-        if as_file and found is not None:
-            return await answer_file(open_database(datasette), ending, found, form.asked, "fit")
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
-    if as_file and problem is not None:
-        return refusal(problem)
+    if as_file:
+        return await answer_file(open_database(datasette), ending, found, form.asked, "fit", problem)
     if as_json:
         return json_response(problem or found or {}, status)
     context = _context(datasette, form, found, problem)
