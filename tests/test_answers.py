@@ -77,6 +77,12 @@ def test_recipe_answers(recipe: Any, asked: Any) -> None:
     assert recipe.query.sql in (DOCS / "cookbook.md").read_text(encoding="utf-8"), f"repair with: {REPAIR}"
 
 
+def test_every_question_of_the_list_is_answered() -> None:
+    """All of them stand on the sheet, each once."""
+    asked = [question.id for question in questions.sheet("questions").questions]
+    assert sorted(asked) == sorted(REFERENCE)
+
+
 def test_cookbook_has_twenty_questions() -> None:
     """Twenty questions or more, each asked once."""
     assert len({recipe.slug for recipe in cookbook.RECIPES}) == len(cookbook.RECIPES) >= 20
