@@ -15,7 +15,14 @@ import pytest
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 """Commands that start a Chromium, in the order of trying."""
 
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
 """A root user of a machine without a network: no sandbox, and nothing that calls home."""
 
 
