@@ -132,3 +132,19 @@ def test_there_are_enough_named_queries():
     """At least fourteen, each with a title of its own."""
     titles = [query.title for query in named_queries.read().values()]
     assert len(titles) >= 14 and len(set(titles)) == len(titles)
+
+
+def test_keys_that_become_links_are_keys(connection):
+    """What a column of keys holds is in the table that its links lead to; the large views take theirs from tables."""
+    tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table'")]
+    for table in tables:
+        for _, column, *_ in connection.execute(f'pragma table_info("{table}")').fetchall():
+            target = render.ID_TABLES.get(column)
+            if target in (None, table) or (table, column) in render.NAMES:
+                continue
+            keys = [row[1] for row in connection.execute(f"pragma table_info({target})")]
+            key = column if column in keys else column.removeprefix("native_")
+            dead = connection.execute(
+                f'select "{column}" from "{table}" where "{column}" not in (select "{key}" from {target}) limit 3'
+            ).fetchall()
+            assert not dead, (table, column, dead)

@@ -36,6 +36,9 @@ ID_TABLES = {
 }
 """Column -> table that it is a key of; on views and queries Datasette does not know."""
 
+NAMES = frozenset({("measurements", "model_id")})
+"""Columns that look like keys but hold the name that a source writes."""
+
 PAGES = {"model_id": "/model/", "accelerator_id": "/hardware/", "system_id": "/system/"}
 """Column -> address in front of the key of a record that has a page of its own."""
 
@@ -172,6 +175,8 @@ def _text(value: str, column: str, table: str | None, database: str, urls: Any) 
     if value.startswith(("https://", "http://")) and len(value.split()) == 1:
         return web_link(value)
     target = ID_TABLES.get(column)
+    if (table, column) in NAMES:
+        return None
     if target is not None and target == table:
         own = page_link(urls, column, value) if column in PAGES else ""
         return _answers_anchor(str(urls.database(database)), own, column, value)
