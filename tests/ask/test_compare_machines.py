@@ -10,8 +10,9 @@ import pytest
 
 from rackfit.ask.compare import USUAL_MODELS, compare_machines
 from rackfit.ask.fit import fit_one
+from rackfit.ask.machines import find_machines
 from rackfit.ask.prices import machine_offers, read_choice
-from rackfit.ask.question import FitQuestion, find_machines
+from rackfit.ask.question import FitQuestion
 from rackfit.ask.speed import speed_one
 from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, UsageError
 
@@ -88,6 +89,14 @@ def test_unlike_cards_slices_and_usual_models(connection: sqlite3.Connection) ->
     assert mixed["memory_bytes"] > mixed["device_memory_bytes"]
     assert mixed["accelerator_w"] == 350 + 220
     assert slice_["price_per_hour"] is None
+
+
+def test_a_slice_has_its_part_of_the_device(connection: sqlite3.Connection) -> None:
+    """3g.40gb has 4 of 8 memory slices (NVIDIA, MIG user guide): half of 2039 GB/s, and no power of its own."""
+    slice_ = compare(connection, ["a100-sxm4-80gb/3g.40gb", "l4"], ["qwen3-8b"])["machines"][0]
+    assert slice_["bandwidth_gb_s"] == pytest.approx(2039 / 2, rel=0.03)
+    assert slice_["bf16_tflops"] == pytest.approx(312 / 2, rel=0.03)
+    assert slice_["accelerator_w"] is None
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from rackfit.ask.fit import fit_one
+from rackfit.ask.machines import find_machines
 from rackfit.ask.plan.answer import plan
 from rackfit.ask.plan.question import ORDERS, PlanQuestion
-from rackfit.ask.question import FitQuestion, find_machines, find_model, read_context
+from rackfit.ask.question import FitQuestion, find_model, read_context
 from rackfit.ask.setting import resolve_setting
 from rackfit.ask.speed import speed_one
 from rackfit.catalog.read import rows_of

@@ -101,3 +101,18 @@ def test_wrong_questions_are_refused(
     """Naming what was wrong."""
     with pytest.raises(error):
         power(connection, on, **asked)
+
+
+def test_unlike_cards_are_all_counted(connection: sqlite3.Connection) -> None:
+    """450 W and 350 W by NVIDIA's product pages; what systems with one of the cards draw says nothing of both."""
+    answer = power(connection, "1x rtx-4090 + 1x rtx-3090", psu_w=1000)
+    assert (answer["devices"], answer["accelerator_w"], answer["psu"]["left_w"]) == (2, 800, 200)
+    assert (answer["alike"], answer["measured"], answer["capped"]) == ([], [], [])
+    both = power(connection, "2 nodes x 1x rtx-4090 + 1x rtx-3090")
+    assert (both["machines"], both["devices"], both["accelerator_w"]) == (2, 4, 800)
+
+
+def test_a_slice_has_no_power_on_record(connection: sqlite3.Connection) -> None:
+    """The limit of the whole card is not that of a part of it, and nothing follows from it."""
+    answer = power(connection, "a100-sxm4-80gb/2g.20gb", rack_kw=10)
+    assert answer["accelerator_w"] is answer["machine_w"] is answer["site"]["it_kw"] is answer["racks"] is None

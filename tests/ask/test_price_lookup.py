@@ -7,8 +7,9 @@ import sqlite3
 import pytest
 
 from rackfit.ask.lists import where_it_runs
+from rackfit.ask.machines import find_machines
 from rackfit.ask.prices import machine_offers, price_row, priced, read_choice
-from rackfit.ask.question import FitQuestion, find_machines
+from rackfit.ask.question import FitQuestion
 from rackfit.errors import UnknownNameError, UsageError
 
 

@@ -119,6 +119,16 @@ def test_a_slice_has_no_label(connection: sqlite3.Connection) -> None:
     (item,) = items(connection, "a100-sxm4-80gb/3g.40gb")
     assert item["memory_gb_per_device"] is None and 35 < item["usable_gib_per_device"] < 40
     assert item["hourly_price_total"] is None and item["purchase_price_total"] is None
+    whole = (
+        "memory_bandwidth_gb_s",
+        "memory_bandwidth_gb_s_total",
+        "tdp_w",
+        "tdp_w_total",
+        "bf16_dense_tflops",
+        "link",
+    )
+    assert [item[name] for name in whole] == [None] * len(whole)
+    assert {"memory_gb_per_device", "memory_bandwidth_gb_s", "tdp_w"} <= set(item["unknown"])
 
 
 def test_a_price_wish_acts_on_the_tier_that_is_shown(connection: sqlite3.Connection) -> None:

@@ -7,7 +7,8 @@ import sqlite3
 import pytest
 
 from rackfit.ask.fit import fit_one
-from rackfit.ask.question import FitQuestion, find_machines
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import FitQuestion
 from rackfit.catalog.context import read_context
 from rackfit.errors import UnknownNameError
 from rackfit.fit.classes import FILE_FAMILIES, FILE_TYPES

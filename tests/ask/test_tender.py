@@ -245,3 +245,33 @@ def test_the_catalog_is_asked_by_maker_and_kind(connection: sqlite3.Connection) 
         of_catalog(connection, "Nvidea", None)
     with pytest.raises(UsageError, match="no system"):
         check_tender(connection, parse_requirements(requirement(devices=CLASS), "t.toml"), [])
+
+
+def test_figures_of_a_whole_device_are_not_those_of_a_slice(connection: sqlite3.Connection) -> None:
+    """What part of bandwidth and power a MIG slice has is on no record: unknown, never the whole device's."""
+    text = requirement(field="memory_bandwidth_gb_s", at_least=1500) + requirement(field="tdp_w", at_most=500)
+    text += requirement(devices="1 x >= 80 GB")
+    assert [verdict for verdict, _ in verdicts(connection, text, "a100-sxm4-80gb")] == [COMPLIANT] * 3
+    assert [verdict for verdict, _ in verdicts(connection, text, "a100-sxm4-80gb/3g.40gb")] == [UNKNOWN] * 3
+
+
+def test_the_speed_of_unlike_cards_is_that_of_all(connection: sqlite3.Connection) -> None:
+    """A model that one card cannot hold has a speed on two unlike ones: the machine is asked whole."""
+    text = requirement(models=["Qwen3-14B"], precision="bf16", context=4096, min_tokens_s=0.1)
+    ((verdict, reason),) = verdicts(connection, text, "1x rtx-4090 + 1x rtx-3090")
+    assert verdict == COMPLIANT and "the whole range is within" in reason
+
+
+def test_each_system_has_one_name(connection: sqlite3.Connection) -> None:
+    """A system that is named twice is checked once; two lines of an offer with one name are refused, with the line."""
+    assert len(named_systems(connection, ["dgx-h100", "nvidia-dgx-h100"])) == 1
+    with pytest.raises(BadFileError, match=r"o\.csv:3.*name"):
+        parse_offers(connection, "name,hardware\nnode,dgx-h100\nnode,dgx-h200\n", "o.csv")
+
+
+def test_the_second_of_two_ids_is_named(tmp_path: Path) -> None:
+    """Its line is given, whatever else is wrong with the file."""
+    text = requirement(id="a") + requirement(id="b", devices=CLASS) + requirement(id="b", devices=CLASS)
+    with pytest.raises(BadFileError) as raised:
+        parse_requirements(text, "t.toml")
+    assert "t.toml:7" in str(raised.value)

@@ -281,3 +281,30 @@ def test_full_precision_doubles_activations(connection: sqlite3.Connection) -> N
     assert kept == pytest.approx(2, rel=0.05)
     assert wide["time"]["tokens_per_s"] is None
     assert mixed["time"]["tokens_per_s"]
+
+
+def test_unlike_cards_share_evenly(connection: sqlite3.Connection) -> None:
+    """Ranks of data-parallel training have equal shares (PyTorch FSDP): the card with the least memory binds."""
+    mixed = ask(connection, "Llama-3.1-8B", "1x rtx-4090 + 1x rtx-3070", recipe="lora", offload="none")
+    least = ask(connection, "Llama-3.1-8B", "2x rtx-3070", recipe="lora", offload="none")
+
+    assert (mixed["devices"], mixed["strategy"]["dp"]) == (2, 2)
+    assert mixed["hardware"] == "1x nvidia-rtx-4090 + 1x nvidia-rtx-3070"
+    assert mixed["per_device"]["driver_bytes"] == least["per_device"]["driver_bytes"]
+    assert mixed["verdict"] == least["verdict"]
+
+
+def test_slices_train_alone(connection: sqlite3.Connection) -> None:
+    """Peer-to-peer is off between MIG instances (MIG user guide): several slices are no data-parallel group."""
+    assert ask(connection, "Llama-3.2-1B", "a100-sxm4-80gb/3g.40gb", recipe="lora")["verdict"] == "fits"
+    answer = ask(connection, "Llama-3.2-1B", "2x a100-sxm4-80gb/3g.40gb", recipe="lora")
+    assert answer["verdict"] == "cannot_run" and "MIG slices" in answer["reason"]
+
+
+def test_shared_memory_has_no_host_to_offload_to(connection: sqlite3.Connection) -> None:
+    """8.03e9 parameters of 16 bytes are 120 GiB (the ZeRO paper's count): no offload makes them fit 96 GB."""
+    answer = ask(connection, "Llama-3.1-8B", "apple-m3-ultra 96gb")
+    assert answer["verdict"] == "no" and answer["strategy"]["offload_optimizer"] == "none"
+    assert answer["per_device"]["driver_bytes"] > 120 * GIB
+    asked = ask(connection, "Llama-3.1-8B", "apple-m3-ultra 96gb", offload="all")
+    assert asked["verdict"] == "no" and "nothing can be offloaded" in asked["reason"]

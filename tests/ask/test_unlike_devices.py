@@ -9,7 +9,8 @@ import pytest
 
 from rackfit.accuracy.engines import find_engine
 from rackfit.ask.fit import fit_one
-from rackfit.ask.question import FitQuestion, find_machines, find_model
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import FitQuestion, find_model
 from rackfit.catalog.context import read_context
 from rackfit.fit.cell import Question
 from rackfit.fit.mixed import Wish, evaluate_mixed

@@ -6,7 +6,8 @@ import sqlite3
 
 import pytest
 
-from rackfit.ask.question import find_machines, find_model
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import find_model
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError, UsageError
 

@@ -116,3 +116,9 @@ def test_utilisation_is_a_share(utilisation: float) -> None:
     """More than all hours, or none, is refused."""
     with pytest.raises(UsageError, match="utilisation"):
         cost_per_million_tokens(1.0, 100, utilisation)
+
+
+def test_a_residual_worth_above_the_price_is_refused() -> None:
+    """A machine does not earn money by standing there."""
+    with pytest.raises(UsageError, match="residual = 200"):
+        Ownership(100.0, 4, power_w=0, price_per_kwh=0, residual=200.0)

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from rackfit.ask.lists import where_it_runs
+from rackfit.ask.machines import find_machines
 from rackfit.ask.prices import machine_offers, read_choice
-from rackfit.ask.question import FitQuestion, find_machines
+from rackfit.ask.question import FitQuestion
 from rackfit.assemble import build
 from rackfit.catalog.connect import open_catalog
 from rackfit.errors import BadRecordsError

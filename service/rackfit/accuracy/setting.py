@@ -11,7 +11,8 @@ from typing import Any
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.engines import Engine, find_engine
 from rackfit.ask.choices import published_layout
-from rackfit.ask.question import Machine, Subject, find_machines, find_model
+from rackfit.ask.machines import Machine, find_machines
+from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.context import Context
 from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate

@@ -13,7 +13,8 @@ from rackfit.accuracy.training_head import HEAD_ONLY, head_only
 from rackfit.accuracy.training_jobs import Reading, read_case
 from rackfit.accuracy.training_models import anatomy_of, params_of
 from rackfit.accuracy.training_words import degrees_of
-from rackfit.ask.question import find_machines, find_model
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import find_model
 from rackfit.catalog.context import Context
 from rackfit.errors import RackfitError, UnsupportedError
 from rackfit.fit.training import Footprint, footprint, refusal, usable_bytes

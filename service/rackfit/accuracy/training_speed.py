@@ -10,7 +10,7 @@ from rackfit.accuracy.training import Told
 from rackfit.accuracy.training_jobs import lengths_of
 from rackfit.accuracy.training_models import anatomy_of
 from rackfit.accuracy.training_words import degrees_of
-from rackfit.ask.question import find_machines
+from rackfit.ask.machines import find_machines
 from rackfit.catalog.read_speed import read_chip, read_mfu_runs
 from rackfit.errors import UnsupportedError
 from rackfit.memory.anatomy import Anatomy

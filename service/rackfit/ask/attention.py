@@ -6,7 +6,8 @@ import sqlite3
 from dataclasses import asdict
 from typing import Any
 
-from rackfit.ask.question import Subject, find_machines, find_model
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.read import rows_of
 from rackfit.catalog.read_speed import read_chip
 from rackfit.errors import UnsupportedError, UsageError

@@ -9,14 +9,15 @@ from typing import Any
 
 from rackfit.ask.fit import answer_for
 from rackfit.ask.lists import FAMILY_WIDTHS, best_format
+from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.prices import machine_offers, price_row
-from rackfit.ask.question import FitQuestion, Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.ask.speed import speed_on
-from rackfit.ask.speed_run import Records
+from rackfit.ask.speed_run import Records, chip_of
+from rackfit.ask.watts import accelerators_w, system_w
 from rackfit.catalog.context import Context
-from rackfit.catalog.read import row_of, rows_of
+from rackfit.catalog.read import row_of
 from rackfit.errors import AmbiguousNameError, RackfitError, UsageError
-from rackfit.memory.domain import Device
 from rackfit.money.offers import Choice
 from rackfit.money.tokens import cost_per_million_tokens
 
@@ -95,28 +96,27 @@ def _machine(connection: sqlite3.Connection, name: str) -> Machine:
 def machine_facts(records: Records, machine: Machine, choice: Choice) -> dict[str, Any]:
     """Return what a machine is: memory, bandwidth, peaks, link, watts, and its lowest price. None: not on record.
 
-    Bandwidth, peaks and memory are those of one device; unlike devices are listed, and sums are over all.
+    Bandwidth, peaks and memory are those of one device or slice; unlike devices are listed, and sums are over all.
     """
     connection = records.connection
-    devices = [(machine.device, machine.count), *machine.others]
     first = machine.device.accelerator_id
     row = row_of(connection, "accelerators", "accelerator_id", first) if first != "cpu" else {}
-    chip = records.chip(first) if row else None
+    chip = chip_of(records, machine) if row else None
     offers = machine_offers(connection, machine, choice)
     return {
-        "hardware": machine.shown + "".join(f" + {count}x {other.accelerator_id}" for other, count in machine.others),
+        "hardware": machine.shown,
         "accelerator": first,
-        "name": " + ".join(f"{count}x {device.name}" for device, count in devices),
-        "devices": sum(count for _, count in devices),
+        "name": " + ".join(f"{count}x {device.name}" for device, count in machine.kinds),
+        "devices": machine.devices,
         "nodes": machine.nodes,
         "device_memory_bytes": machine.device.memory_bytes,
-        "memory_bytes": sum(device.memory_bytes * count for device, count in devices),
+        "memory_bytes": sum(device.memory_bytes * count for device, count in machine.kinds),
         "memory_type": row.get("memory_type"),
         "bandwidth_gb_s": None if chip is None else chip.bandwidth_gb_s,
         **{f"{name}_tflops": None if chip is None else chip.rates.get(name) for name in RATES},
-        **_link(records, machine, sum(count for _, count in devices)),
-        "accelerator_w": _watts(connection, devices),
-        "system_w": _system_watts(connection, machine),
+        **_link(records, machine, machine.devices),
+        "accelerator_w": accelerators_w(connection, machine),
+        "system_w": system_w(connection, machine),
         **price_row(offers[0] if offers else None),
         "offers": len(offers),
         **_purchase(connection, machine, choice),
@@ -141,25 +141,6 @@ def _link(records: Records, machine: Machine, degree: int) -> dict[str, Any]:
     except RackfitError as error:
         return {**none, "link_basis": str(error)}
     return {"link": link.name, "link_gb_s": link.effective_gb_s, "link_basis": link.basis}
-
-
-def _watts(connection: sqlite3.Connection, devices: Sequence[tuple[Device, int]]) -> float | None:
-    """Return the power limits of all accelerators together; None where one of them is not on record."""
-    total = 0.0
-    for device, count in devices:
-        found = rows_of(connection, "select tdp_w from accelerators where accelerator_id = ?", device.accelerator_id)
-        if not found or found[0]["tdp_w"] is None:
-            return None
-        total += found[0]["tdp_w"] * count
-    return total
-
-
-def _system_watts(connection: sqlite3.Connection, machine: Machine) -> float | None:
-    """Return what the named system draws at most, all nodes together."""
-    if machine.system_id is None:
-        return None
-    most: float | None = row_of(connection, "systems", "system_id", machine.system_id)["max_power_w"]
-    return None if most is None else most * machine.nodes
 
 
 def _cell(

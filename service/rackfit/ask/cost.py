@@ -10,8 +10,9 @@ from typing import Any
 
 from rackfit.ask.cost_owned import Owning, owned_rows
 from rackfit.ask.hosts import machines_of
+from rackfit.ask.machines import Machine
 from rackfit.ask.prices import machine_offers, read_choice, wanted_of
-from rackfit.ask.question import FitQuestion, Machine
+from rackfit.ask.question import FitQuestion
 from rackfit.ask.speed import speed_one
 from rackfit.catalog.read_prices import read_offers
 from rackfit.errors import UsageError
@@ -116,7 +117,7 @@ def cost_one(connection: sqlite3.Connection, question: CostQuestion) -> dict[str
     answer = speed_one(connection, fit)
     machines = machines_of(connection, fit)
     machine = next((one for one in machines if one.shown == answer["hardware"]), machines[0])
-    count = machine.count + sum(others for _, others in machine.others)
+    count = machine.devices
     speeds = _speeds(answer) if answer["verdict"] in GOOD else []
     offers = _offers(connection, question, machine, rent, count)
     rows = [_rented(row, speeds, question) for row in offers]

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rackfit.ask.question import Machine
-from rackfit.catalog.read import rows_of
+from rackfit.ask.machines import Machine
+from rackfit.ask.watts import accelerators_w, system_w
 from rackfit.money.break_even import net_present_value, own_or_rent, payback_years
 from rackfit.money.figures import above_zero, from_zero
 from rackfit.money.offers import Applied
-from rackfit.money.owning import HOURS_PER_YEAR, LIMITS, Ownership
+from rackfit.money.owning import HOURS_PER_YEAR, LIMITS, Ownership, capital_per_hour
 
 LIFE_YEARS = 4.0
 """Years over which a purchase is spread unless others are stated: an assumption that is echoed, not a fact."""
@@ -92,17 +92,10 @@ def _power(connection: sqlite3.Connection, owning: Owning, machine: Machine) -> 
     """Return the power of the machine in watts and where it comes from: stated, the system's maximum, or rated."""
     if owning.power_watts is not None:
         return owning.power_watts, "stated"
-    if machine.system_id is not None:
-        (system,) = rows_of(connection, "select max_power_w from systems where system_id = ?", machine.system_id)
-        if system["max_power_w"]:
-            return system["max_power_w"] * machine.nodes, "maximum of the system on record"
-    total = 0.0
-    for device, number in ((machine.device, machine.count), *machine.others):
-        found = rows_of(connection, "select tdp_w from accelerators where accelerator_id = ?", device.accelerator_id)
-        if not found or not found[0]["tdp_w"]:
-            return None, "not on record"
-        total += found[0]["tdp_w"] * number
-    return total, "rated power of the accelerators alone, no host"
+    if (most := system_w(connection, machine)) is not None:
+        return most, "maximum of the system on record"
+    rated = accelerators_w(connection, machine)
+    return rated, "not on record" if rated is None else "rated power of the accelerators alone, no host"
 
 
 def _row(
@@ -120,8 +113,11 @@ def _row(
         missing.append("no price of energy (--kwh-price), so no cost of an owned hour")
     if power is None:
         missing.append("no power on record for this machine (--power-watts), so no cost of an owned hour")
+    worth_less = owning.residual <= purchase
+    if not worth_less:
+        missing.append(f"residual worth above the purchase price of {purchase:,.0f}, so no cost of an owned hour")
     owned = None
-    if power is not None and owning.kwh_price is not None:
+    if power is not None and owning.kwh_price is not None and worth_less:
         owned = Ownership(
             purchase, owning.life_years, power, owning.kwh_price, owning.pue, owning.overheads, owning.residual,
             owning.idle_power,
@@ -130,7 +126,7 @@ def _row(
     return {
         "purchase": purchase,
         **about,
-        "capital_per_hour": (purchase - owning.residual) / (owning.life_years * HOURS_PER_YEAR),
+        "capital_per_hour": capital_per_hour(purchase, owning.residual, owning.life_years) if worth_less else None,
         "energy_per_working_hour": owned.energy_per_working_hour if owned else None,
         "overheads_per_hour": owning.overheads / HOURS_PER_YEAR,
         "power_watts": power,

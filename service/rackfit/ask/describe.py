@@ -29,12 +29,11 @@ def _degrees(layout: Layout) -> dict[str, int]:
 def head(setting: Setting) -> dict[str, Any]:
     """Return what was asked, as resolved."""
     machine = setting.machine
-    others = "".join(f" + {count}x {device.accelerator_id}" for device, count in machine.others)
     return {
         "model": setting.subject.shown,
         "attention_kind": setting.subject.anatomy.model.attention_kind,
         "checkpoint": setting.subject.checkpoint_id,
-        "hardware": machine.shown + others,
+        "hardware": machine.shown,
         "accelerator": machine.device.accelerator_id,
         "precision": setting.choice.precision_id,
         "precision_support": setting.choice.support,

@@ -8,7 +8,8 @@ from typing import Any
 
 from rackfit.ask.describe import described, refused
 from rackfit.ask.hosts import host_of, machines_of
-from rackfit.ask.question import FitQuestion, Machine, Subject, find_model, read_context
+from rackfit.ask.machines import Machine
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.ask.setting import Setting, resolve_setting
 from rackfit.catalog.context import Context
 from rackfit.errors import UsageError
@@ -186,7 +187,6 @@ def _answer(setting: Setting) -> dict[str, Any]:
 
 def _mixed(setting: Setting) -> dict[str, Any]:
     machine, question = setting.machine, setting.question
-    devices = [(machine.device, machine.count), *machine.others]
     shares = "layers" if question.split or question.pp == setting.devices else None
     if shares is None and question.tp is not None and question.tp > 1:
         if question.tp != setting.devices:
@@ -196,7 +196,7 @@ def _mixed(setting: Setting) -> dict[str, Any]:
     usable = stated * GIB if stated is not None else None
     wish = Wish(shares, question.split, lambda layout: added_for(setting, layout), usable)
     cell, reason, placed = evaluate_mixed(
-        setting.subject.anatomy, setting.precision, setting.budget, devices, setting.asked, wish
+        setting.subject.anatomy, setting.precision, setting.budget, machine.kinds, setting.asked, wish
     )  # fmt: skip
     if cell is None:
         return refused(setting, reason)

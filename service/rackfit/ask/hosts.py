@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from rackfit.ask.question import FitQuestion, Machine, find_machines
+from rackfit.ask.machines import Machine, find_machines
+from rackfit.ask.question import FitQuestion
 from rackfit.catalog.read import row_of
 from rackfit.errors import UsageError
 from rackfit.fit.classes import Choice

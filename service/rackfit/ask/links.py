@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import replace
 from typing import Any
 
-from rackfit.ask.question import Machine
+from rackfit.ask.machines import Machine
 from rackfit.catalog.read import row_of, rows_of
 from rackfit.errors import UnsupportedError
 from rackfit.speed.communication import Link

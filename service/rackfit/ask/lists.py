@@ -9,8 +9,9 @@ from typing import Any
 
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import host_of, machines_of
+from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.prices import price_row, priced, read_choice
-from rackfit.ask.question import FitQuestion, Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError

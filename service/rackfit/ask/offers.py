@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+from rackfit.ask.machines import find_machines
 from rackfit.ask.prices import machine_offers
-from rackfit.ask.question import find_machines
 from rackfit.catalog.read_prices import counting
 from rackfit.money.offers import Choice, Offer
 

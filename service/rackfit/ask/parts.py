@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rackfit.ask.question import Machine
+from rackfit.ask.machines import Machine
 from rackfit.catalog.read import row_of, rows_of
 from rackfit.memory.domain import Device
 
 GIB = 2**30
 CONFIDENCE = ("low", "medium", "high")
 RATES = ("bf16", "fp8", "int8", "fp4")
+DIVIDED = frozenset({
+    "memory_gb", "memory_bandwidth_gb_s", "tdp_w", "compute_units", "scaleup_total_bidir_gb_s", "scaleup_interconnect",
+})  # fmt: skip
+"""Facts of a device of which a MIG slice has a part, or nothing; how much is on no record."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,17 @@ class Part:
         """Memory of one device on its label, GB; None for a slice, which has no label."""
         if self.ram_gb is not None:
             return self.ram_gb
-        whole = self.device.memory_bytes == self.accelerator["fit_memory_bytes"]
-        label: float | None = self.accelerator["memory_gb"] if whole else None
+        label: float | None = self.of_device("memory_gb")
         return label
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole device: the figures of a record are not those of a slice of it."""
+        return self.ram_gb is not None or self.device.memory_bytes == self.accelerator["fit_memory_bytes"]
+
+    def of_device(self, field: str) -> Any:
+        """Return a fact of the device; None for a slice where the slice has less of it than the whole."""
+        return self.accelerator[field] if self.whole or field not in DIVIDED else None
 
     @property
     def table(self) -> str:
@@ -67,7 +79,9 @@ class Part:
 
     @cached_property
     def rates(self) -> dict[str, float | None]:
-        """Dense peak of one device by number format, TFLOPS."""
+        """Dense peak of one device by number format, TFLOPS; none for a slice."""
+        if not self.whole:
+            return {}
         rows = rows_of(
             self.connection,
             "select precision_name, dense_tflops from accelerator_rates where accelerator_id = ?",
@@ -124,7 +138,7 @@ def parts_of(connection: sqlite3.Connection, machine: Machine) -> list[Part]:
             row_of(connection, "accelerators", "accelerator_id", device.accelerator_id), None,
             machine.ram_gb if device is machine.device else None,
         )
-        for device, count in ((machine.device, machine.count), *machine.others)
+        for device, count in machine.kinds
     ]  # fmt: skip
 
 
@@ -134,7 +148,7 @@ def hardware_columns(part: Part) -> dict[str, Any]:
     Power: `tdp_w` is of one device, `tdp_w_total` the sum over devices, `max_power_w` the most that one system draws.
     """
     device, accelerator, system = part.device, part.accelerator, part.system
-    bandwidth = accelerator["memory_bandwidth_gb_s"]
+    bandwidth, power = part.of_device("memory_bandwidth_gb_s"), part.of_device("tdp_w")
     row: dict[str, Any] = {
         "part_name": system["name"] if system else device.name,
         "vendor": system["provider"] if system else accelerator["vendor"],
@@ -153,11 +167,11 @@ def hardware_columns(part: Part) -> dict[str, Any]:
         "memory_bandwidth_gb_s": bandwidth,
         "memory_bandwidth_gb_s_total": times(bandwidth, part.devices),
         **{f"{name}_dense_tflops": part.rates.get(name) for name in RATES},
-        "link": part.of_system("intra_node_link") or accelerator["scaleup_interconnect"],
-        "link_total_gb_s": accelerator["scaleup_total_bidir_gb_s"],
+        "link": part.of_system("intra_node_link") or part.of_device("scaleup_interconnect"),
+        "link_total_gb_s": part.of_device("scaleup_total_bidir_gb_s"),
         "pcie": accelerator["pcie"],
-        "tdp_w": accelerator["tdp_w"],
-        "tdp_w_total": times(accelerator["tdp_w"], part.devices),
+        "tdp_w": power,
+        "tdp_w_total": times(power, part.devices),
     }
     facility = ("max_power_w", "rack_units", "weight_kg", "depth_mm")
     for name in facility:

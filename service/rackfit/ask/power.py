@@ -7,7 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from rackfit.ask.question import Machine, find_machines
+from rackfit.ask.machines import Machine, find_machines
+from rackfit.ask.watts import accelerators_w
 from rackfit.catalog.read import row_of, rows_of
 from rackfit.errors import AmbiguousNameError, UsageError
 
@@ -90,11 +91,13 @@ def power_one(connection: sqlite3.Connection, question: PowerQuestion) -> dict[s
     if len(machines) > 1:
         raise AmbiguousNameError("hardware", question.on, tuple(one.shown for one in machines))
     machine = machines[0]
-    each = machine.count // machine.nodes
+    each = machine.devices // machine.nodes
     accelerator = machine.device.accelerator_id
-    system, alike = _system(connection, machine), _alike(connection, accelerator, each, machine)
-    measured = rows_of(connection, MEASURED, accelerator, each)
-    accelerator_w = _accelerators_w(connection, machine)
+    whole = not machine.others and not machine.sliced
+    system, alike = _system(connection, machine), _alike(connection, accelerator, each, machine) if whole else []
+    measured = rows_of(connection, MEASURED, accelerator, each) if whole else []
+    total = accelerators_w(connection, machine)
+    accelerator_w = None if total is None else total / machine.nodes
     watts, basis = _machine_watts(system, alike, measured, accelerator_w)
     count = _count(question, machine, each)
     return {
@@ -109,7 +112,7 @@ def power_one(connection: sqlite3.Connection, question: PowerQuestion) -> dict[s
         "system": system,
         "alike": alike,
         "measured": measured,
-        "capped": rows_of(connection, CAPPED, accelerator),
+        "capped": rows_of(connection, CAPPED, accelerator) if whole else [],
         "site": _site(question, count, watts, system),
         "racks": _racks(question, count, watts, system),
         "psu": _psu(question, accelerator_w),
@@ -129,17 +132,6 @@ def _alike(connection: sqlite3.Connection, accelerator: str, each: int, machine:
     """Return the systems with the same accelerators of which something is on record, the most frugal first."""
     found = rows_of(connection, SYSTEMS.format(columns=", ".join(SYSTEM_FACTS)), accelerator, each)
     return [row for row in found if row["system_id"] != machine.system_id]
-
-
-def _accelerators_w(connection: sqlite3.Connection, machine: Machine) -> float | None:
-    """Return the power limits of the accelerators of one machine together; None where one is not on record."""
-    total = 0.0
-    for device, count in ((machine.device, machine.count), *machine.others):
-        found = rows_of(connection, "select tdp_w from accelerators where accelerator_id = ?", device.accelerator_id)
-        if not found or found[0]["tdp_w"] is None:
-            return None
-        total += found[0]["tdp_w"] * count / machine.nodes
-    return total
 
 
 def _machine_watts(
@@ -229,6 +221,8 @@ def _psu(question: PowerQuestion, accelerator_w: float | None) -> dict[str, floa
 
 def _assumptions(question: PowerQuestion, machine: Machine, system: dict[str, Any] | None) -> list[str]:
     notes = ["accelerators: the power limit of each (TDP) times their number"]
+    if machine.sliced:
+        notes = ["a MIG slice has no power limit of its own on record: ask for the whole device"]
     if question.pue != 1:
         notes.append(f"facility: IT power times a PUE of {question.pue:g}")
     if question.psu_w is not None:

@@ -10,7 +10,7 @@ from datetime import date as Date
 from difflib import get_close_matches
 from typing import Any
 
-from rackfit.ask.question import Machine
+from rackfit.ask.machines import Machine
 from rackfit.catalog.read_prices import lowest_by_configuration, offers_for
 from rackfit.errors import UnknownNameError, UsageError
 from rackfit.money.offers import ON_DEMAND, OTHER_TERM, RESERVED, SPOT, Applied, Choice, Wanted

@@ -11,10 +11,12 @@ from rackfit.ask.facts import check_words
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
 from rackfit.ask.lists import GOOD
+from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.prices import machine_offers, priced, read_choice
-from rackfit.ask.question import FitQuestion, Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.ask.quote_rows import fit_columns, item_rows
 from rackfit.catalog.context import Context
+from rackfit.catalog.release import newest_release
 from rackfit.errors import UsageError
 from rackfit.fit.cell import VERDICTS
 from rackfit.money.offers import Applied, Choice
@@ -171,20 +173,15 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
         items += [
             {"item": len(items) + place, **shared, **row, "fits": fits} for place, row in enumerate(rows, start=1)
         ]
-    version, digest = _release(connection)
+    release = newest_release(connection)
     return {
         "query": question.asked(),
         "models": [subject.shown for subject in subjects.values()],
         "results": items,
         "unpriced": sum(item["hourly_price_total"] is None and item["purchase_price_total"] is None for item in items),
-        "catalog_version": version,
-        "catalog_hash": digest,
+        "catalog_version": release.version,
+        "catalog_hash": release.logical_hash,
     }
-
-
-def _release(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
-    row = connection.execute("select version, logical_hash from releases order by date desc, version desc").fetchone()
-    return (row[0], row[1]) if row else (None, None)
 
 
 def _prices(connection: sqlite3.Connection, question: QuoteQuestion) -> Prices:

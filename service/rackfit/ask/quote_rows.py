@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rackfit.ask.machines import Machine
 from rackfit.ask.parts import GIB, Part, hardware_columns, parts_of, unknown
-from rackfit.ask.question import FitQuestion, Machine
+from rackfit.ask.question import FitQuestion
 from rackfit.ask.speed import speed_one
 from rackfit.ask.suggest import suggestions
 from rackfit.catalog.read import row_of

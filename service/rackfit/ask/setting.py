@@ -9,12 +9,8 @@ from functools import cached_property
 from rackfit.ask.beside import find_beside, image_tokens
 from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision
 from rackfit.ask.hosts import host_support, on_host
-from rackfit.ask.question import (
-    DEFAULT_CONTEXT,
-    FitQuestion,
-    Machine,
-    Subject,
-)
+from rackfit.ask.machines import Machine
+from rackfit.ask.question import DEFAULT_CONTEXT, FitQuestion, Subject
 from rackfit.catalog.context import Context
 from rackfit.fit.beside import Beside
 from rackfit.fit.cell import Question
@@ -72,7 +68,7 @@ class Setting:
     @property
     def devices(self) -> int:
         """Devices of the machine, of all kinds."""
-        return self.machine.count + sum(count for _, count in self.machine.others)
+        return self.machine.devices
 
 
 def resolve_setting(

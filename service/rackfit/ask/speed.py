@@ -7,7 +7,8 @@ from typing import Any
 
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
-from rackfit.ask.question import FitQuestion, Machine, Subject, find_model, read_context
+from rackfit.ask.machines import Machine
+from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.ask.setting import resolve_setting
 from rackfit.ask.speed_run import Records, Run, find_run
 from rackfit.catalog.context import Context

@@ -9,7 +9,7 @@ from typing import Any
 
 from rackfit.ask.hosts import CPU
 from rackfit.ask.links import link_for
-from rackfit.ask.question import Machine
+from rackfit.ask.machines import Machine
 from rackfit.ask.setting import Setting
 from rackfit.catalog.read import read_device, rows_of
 from rackfit.catalog.read_speed import read_chip, read_efficiencies
@@ -201,19 +201,31 @@ def chips_of(records: Records, machine: Machine, layout: Layout) -> tuple[tuple[
     """
     if machine.device.vendor == CPU:
         raise UnsupportedError("the bandwidth of this machine's RAM is not on record, so no speed can be said")
-    names = [machine.device.accelerator_id] * machine.count
-    for other, count in machine.others:
-        names += [other.accelerator_id] * count
+    names = [device.accelerator_id for device, count in machine.kinds for _ in range(count)]
     chips = {name: records.chip(name) for name in dict.fromkeys(names)}
     if len(chips) > 1 and len(names) == layout.pp:
         return tuple(chips[name] for name in names), []
     if len(chips) > 1:
         slowest = min(chips.values(), key=lambda one: one.bandwidth_gb_s or 0.0)
         return (slowest,), ["unlike devices side by side: the slowest one's bandwidth counts for all"]
-    chip = chips[names[0]]
+    notes = []
     if machine.sliced:
-        part = machine.device.memory_bytes / read_device(records.connection, names[0]).memory_bytes
-        rates = {name: rate * part for name, rate in chip.rates.items()}
-        slice_ = replace(chip, bandwidth_gb_s=(chip.bandwidth_gb_s or 0.0) * part, units=None, rates=rates)
-        return (slice_,), [f"MIG slice: {part:.0%} of the device's bandwidth and rates, as of its memory"]
-    return (chip,), []
+        notes.append(f"MIG slice: {_share(records, machine):.0%} of the device's bandwidth and rates, as of its memory")
+    return (chip_of(records, machine),), notes
+
+
+def chip_of(records: Records, machine: Machine) -> Chip:
+    """Return a machine's first device; of a MIG slice bandwidth and rates are its share of the memory."""
+    chip = records.chip(machine.device.accelerator_id)
+    if not machine.sliced:
+        return chip
+    share, whole = _share(records, machine), chip.bandwidth_gb_s
+    return replace(
+        chip, bandwidth_gb_s=None if whole is None else whole * share, units=None,
+        rates={name: rate * share for name, rate in chip.rates.items()},
+    )  # fmt: skip
+
+
+def _share(records: Records, machine: Machine) -> float:
+    """Return the share of a device's memory that its slice has."""
+    return machine.device.memory_bytes / read_device(records.connection, machine.device.accelerator_id).memory_bytes

@@ -6,7 +6,8 @@ import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.ask.question import Machine, Subject, find_machines, find_model, read_context
+from rackfit.ask.machines import Machine, find_machines
+from rackfit.ask.question import Subject, find_model, read_context
 from rackfit.ask.train_host import host_of, warn_of_loading
 from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
 from rackfit.ask.train_roles import roles_of
@@ -189,14 +190,23 @@ def _resolved(
         assumed.append(
             "attention: " + ("a fused kernel" if fused else "no fused kernel for this model: scores are kept")
         )
-    if machine.others:
-        assumed.append("unlike devices: the first kind is taken for all")
+    machine = _evenly(machine, assumed)
     host = host_of(connection, machine, question.host_ram_gib, question.job or "sft", assumed)
     warn_of_loading(subject.anatomy.model.params_total, host, assumed)
     machine = _beside_rollout(machine, question, assumed)
     teacher = _teacher(connection, question, subject)
     notes = (*subject.notes, *assumed, *machine.notes)
     return TrainSetting(question, context, subject, machine, recipe, adapter, rules, host, length, teacher, notes)
+
+
+def _evenly(machine: Machine, assumed: list[str]) -> Machine:
+    """Return unlike devices as so many of the one with the least memory: every rank has the same share of the work."""
+    if not machine.others:
+        return machine
+    least = min((device for device, _ in machine.kinds), key=lambda one: one.memory_bytes)
+    assumed.append(f"unlike devices: every rank has the same share, so {least.name} with the least memory binds")
+    total = machine.devices
+    return replace(machine, device=least, count=total, per_domain=total // machine.nodes, others=(), unlike=True)
 
 
 def _beside_rollout(machine: Machine, question: TrainQuestion, assumed: list[str]) -> Machine:
@@ -274,6 +284,9 @@ def _search(setting: TrainSetting) -> tuple[Answer, list[Answer]]:
     if setting.recipe.recipe_id in BITSANDBYTES and not runs_bitsandbytes(vendor):
         reason = f"recipe {setting.recipe.recipe_id} needs bitsandbytes, which has no kernels for {vendor} devices"
         return Answer(base_job(setting, question.tp or 1), None, "cannot_run", reason), []
+    if setting.machine.sliced and setting.machine.count > 1:
+        reason = "MIG slices have no peer-to-peer link: one slice trains alone"
+        return Answer(base_job(setting, question.tp or 1), None, "cannot_run", reason), []
     fixed = frozenset(name for name in ("zero", "recompute", "offload") if getattr(question, name) is not None)
     others = (question.pp or 1) * (question.cp or 1)
     best: Answer | None = None
@@ -282,7 +295,8 @@ def _search(setting: TrainSetting) -> tuple[Answer, list[Answer]]:
         crosses = tp > 1 and tp > setting.machine.per_domain
         if question.tp is None and (crosses or setting.machine.count % (tp * others)):
             continue
-        found, tried = least_aggressive(strategies(base_job(setting, tp), fixed), setting.machine.device, setting.host)
+        jobs = strategies(base_job(setting, tp), fixed, movable=setting.host.ram_bytes != 0)
+        found, tried = least_aggressive(jobs, setting.machine.device, setting.host)
         judged += tried
         if best is None or ORDER.index(found.verdict) > ORDER.index(best.verdict):
             best = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from rackfit.ask.question import Machine
+from rackfit.ask.machines import Machine
 from rackfit.catalog.read import row_of
 from rackfit.fit.training_search import Host
 from rackfit.memory.budget import GIB

@@ -46,7 +46,7 @@ def _not_known(setting: TrainSetting, best: Answer) -> str | None:
     """Return why no published run is like this one; None where one may be."""
     if best.verdict not in ("fits", "tight"):
         return "what does not run takes no time"
-    if setting.machine.others:
+    if setting.machine.unlike:
         return "no published run on unlike devices"
     if setting.question.job not in (None, "sft"):
         return "published runs are of one model trained alone"

@@ -73,7 +73,8 @@ def _show(answer: Mapping[str, Any]) -> None:
     system, site, racks, psu = answer["system"] or {}, answer["site"], answer["racks"], answer["psu"]
     show_pairs(
         [
-            ("hardware", f"{answer['machines']:,} x {answer['hardware']}, {answer['devices']:,} accelerators"),
+            ("hardware", answer["hardware"]),
+            ("machines", f"{answer['machines']:,} with {answer['devices']:,} accelerators"),
             ("accelerators of one, W", answer["accelerator_w"]),
             ("one machine, W", answer["machine_w"]),
             ("which is", answer["machine_w_basis"]),

@@ -128,7 +128,8 @@ class Wanted:
 
     def write(self, connection: sqlite3.Connection, table: Table, facts: Mapping[str, Any]) -> None:
         """Write a table, to standard output where no file is named, and say on stderr what was written."""
-        from rackfit.export.run import catalog_release, export_table
+        from rackfit.catalog.release import newest_release
+        from rackfit.export.run import export_table
         from rackfit.tabular.formats import writer_of
 
         if self.output is None:
@@ -137,7 +138,7 @@ class Wanted:
             rows = export_table(
                 connection, table, self.output, facts, self.dialect, self.package, self.chosen
             ).rows  # fmt: skip
-        place, version = self.output or "standard output", catalog_release(connection)[0]
+        place, version = self.output or "standard output", newest_release(connection).version
         noun = "row" if rows == 1 else "rows"
         click.echo(f"{rows:,} {noun} of {table.name}, catalog {version}, to {place}", err=True, color=False)
 

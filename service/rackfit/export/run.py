@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
+from rackfit.catalog.release import newest_release
 from rackfit.export.columns import describe_columns, settle_kinds
 from rackfit.export.package import IMPORT_AS_TEXT, LICENCE, check_folder, resource, write_package
 from rackfit.export.selection import Selection
@@ -29,21 +30,15 @@ class ExportReport:
     path: Path
     package: Path | None
     rows: int
-    catalog_version: str
-
-
-def catalog_release(connection: sqlite3.Connection) -> tuple[str, str | None]:
-    """Return the version of the catalog and its logical hash."""
-    row = connection.execute("select version, logical_hash from releases order by date desc, version desc").fetchone()
-    return (row[0], row[1]) if row else ("unknown", None)
+    catalog_version: str | None
 
 
 def catalog_notes(connection: sqlite3.Connection) -> list[tuple[str, Any]]:
     """Return what every file says of the catalog that it comes from, and of itself."""
-    version, digest = catalog_release(connection)
+    release = newest_release(connection)
     return [
-        ("catalog version", version),
-        ("catalog hash", digest),
+        ("catalog version", release.version),
+        ("catalog hash", release.logical_hash),
         ("licence", f"{LICENCE['title']} ({LICENCE['path']}); sources keep theirs"),
         ("empty cell", "unknown or not applicable; never zero"),
         ("text", IMPORT_AS_TEXT),
@@ -111,7 +106,7 @@ def export_table(
     """Write a table to a file as `export` does; `facts` say in the side-car what was asked."""
     if package:
         check_folder(target.parent)
-    version, digest = catalog_release(connection)
+    release = newest_release(connection)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.writing")
     try:
         with temporary.open("w+b") as stream:
@@ -124,10 +119,10 @@ def export_table(
     finally:
         temporary.unlink(missing_ok=True)
     if not package:
-        return ExportReport(target, None, rows, version)
+        return ExportReport(target, None, rows, release.version)
     described = resource(
         target, replace(table, rows=()), chosen, dialect or Dialect(),
-        {"catalog_version": version, "catalog_hash": digest, "rows": rows, "bytes": size,
+        {"catalog_version": release.version, "catalog_hash": release.logical_hash, "rows": rows, "bytes": size,
          "hash": f"sha256:{checksum}", **facts},
     )  # fmt: skip
-    return ExportReport(target, write_package(target.parent, described), rows, version)
+    return ExportReport(target, write_package(target.parent, described), rows, release.version)

@@ -6,7 +6,7 @@ against its own memory, with the layers that it really holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ def evaluate_mixed(
     anatomy: Anatomy,
     precision: Precision,
     budget: Budget,
-    devices: list[tuple[Device, int]],
+    devices: Sequence[tuple[Device, int]],
     question: Question,
     wish: Wish | None = None,
 ) -> tuple[Cell | None, str, list[dict[str, Any]]]:

@@ -27,6 +27,7 @@ class Host:
     """What one machine offers beside its devices. None: not on record."""
 
     ram_bytes: float | None
+    """0 where the devices use the host's memory themselves: there is nothing to move anything to."""
     nvme_bytes: float | None
     ranks: int
     """Devices of the job on one machine."""
@@ -71,6 +72,8 @@ def judge(job: Job, device: Device, host: Host) -> Answer:
     if host.ram_bytes is not None and ram > HOST_SHARE * host.ram_bytes:
         least = ram - found.host_bytes * host.ranks * (1 - 1 / BUFFER_FACTOR)
         short = f"{ram / 2**30:.0f} GiB of host memory against {host.ram_bytes / 2**30:.0f}"
+        if not host.ram_bytes:
+            short = "nothing can be offloaded: the devices use the host's memory themselves"
         if job.offload.optimizer == "nvme" or least > HOST_SHARE * host.ram_bytes:
             return Answer(job, found, "no", short)
         said = "tight" if said == "fits" else said
@@ -80,16 +83,20 @@ def judge(job: Job, device: Device, host: Host) -> Answer:
     return Answer(job, found, said)
 
 
-def strategies(job: Job, fixed: frozenset[str]) -> Iterator[Job]:
+def strategies(job: Job, fixed: frozenset[str], movable: bool = True) -> Iterator[Job]:
     """Yield the job under every strategy that keeps what the user fixed, least aggressive first.
 
-    `fixed` names of zero, recompute, offload. Without data-parallel ranks sharding changes nothing and is left out,
-    but offload of parameters needs stage 3.
+    Without data-parallel ranks sharding changes nothing and is left out, but offload of parameters needs stage 3.
+
+    Args:
+        job: the job as asked.
+        fixed: names of zero, recompute, offload.
+        movable: whether there is a host's memory to move anything to.
     """
     ranks = job.parallel.state_shards
     stages: tuple[int, ...] = (job.parallel.zero,) if "zero" in fixed else (0, 1, 2, 3) if ranks > 1 else (0,)
     modes = (job.recompute,) if "recompute" in fixed else ("none", "full")
-    offloads = [job.offload] if "offload" in fixed else list(_offloads(job))
+    offloads = [job.offload] if "offload" in fixed or not movable else list(_offloads(job))
     for offload in offloads:
         for mode in modes:
             allowed = stages

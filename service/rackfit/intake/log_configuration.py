@@ -13,7 +13,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rackfit.accuracy.setting import AS_SHIPPED
-from rackfit.ask.question import Subject, find_machines, find_model
+from rackfit.ask.machines import find_machines
+from rackfit.ask.question import Subject, find_model
 from rackfit.errors import RackfitError
 from rackfit.intake.logs.parsed import Log
 from rackfit.memory.budget import GIB

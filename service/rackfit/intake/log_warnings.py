@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from rackfit.ask.question import find_machines
+from rackfit.ask.machines import find_machines
 from rackfit.errors import RackfitError
 from rackfit.intake.log_configuration import device_name
 from rackfit.intake.logs.llama_cpp import is_host

@@ -12,6 +12,16 @@ HOURS_PER_YEAR = 8760.0
 LIMITS = {"life_years": 100.0, "pue": 10.0, "idle_power": 1.0, "power_w": 1e9}
 
 
+def capital_per_hour(purchase: float, residual: float, life_years: float) -> float:
+    """Return purchase less residual worth over all hours of a life: straight-line, currency per hour.
+
+    Raises:
+        UsageError: no purchase price or years, or a residual worth that is not from 0 to the purchase price.
+    """
+    worth = from_zero("residual", residual, above_zero("purchase", purchase))
+    return (purchase - worth) / (above_zero("life_years", life_years, LIMITS["life_years"]) * HOURS_PER_YEAR)
+
+
 @dataclass(frozen=True, slots=True)
 class Ownership:
     """An owned machine: one currency throughout.
@@ -39,11 +49,12 @@ class Ownership:
         for field in fields(self):
             check = above_zero if field.name in ("purchase", "life_years", "pue") else from_zero
             check(field.name, getattr(self, field.name), LIMITS.get(field.name, 1e15))
+        from_zero("residual", self.residual, self.purchase)
 
     @property
     def capital_per_hour(self) -> float:
         """Purchase less residual worth, over all hours of its life: straight-line."""
-        return (self.purchase - self.residual) / (self.life_years * HOURS_PER_YEAR)
+        return capital_per_hour(self.purchase, self.residual, self.life_years)
 
     @property
     def overheads_per_hour(self) -> float:

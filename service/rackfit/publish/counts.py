@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rackfit.catalog.connect import open_catalog
+from rackfit.catalog.release import newest_release
 from rackfit.publish.settings import DATABASE
 
 VIEW_COUNTS = {
@@ -30,8 +31,7 @@ def inspect(path: Path) -> dict[str, Any]:
             name: {"count": connection.execute(f'select count(*) from "{name}"').fetchone()[0]} for name in tables
         }
         counts |= {name: {"count": connection.execute(sql).fetchone()[0]} for name, sql in VIEW_COUNTS.items()}
-        found = connection.execute("select logical_hash from releases order by version desc limit 1").fetchone()
-        digest = found[0] if found and found[0] else "0" * 64
+        digest = newest_release(connection).logical_hash or "0" * 64
     finally:
         connection.close()
     return {DATABASE: {"hash": digest, "size": path.stat().st_size, "file": path.name, "tables": counts}}

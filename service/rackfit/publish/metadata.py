@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from rackfit.catalog.release import newest_release
 from rackfit.publish.settings import DATABASE
 from rackfit.publish.tables import HIDDEN, TABLES, TableGuide
 from rackfit.records.fieldguide import guide
@@ -82,8 +83,8 @@ def table_metadata(connection: sqlite3.Connection, table: str) -> dict[str, Any]
 
 def build_metadata(connection: sqlite3.Connection, database: str = DATABASE) -> dict[str, Any]:
     """Return the metadata of a catalog as Datasette takes it, for both of its lines."""
-    release = connection.execute("select version, date from releases order by version desc limit 1").fetchone()
-    about = f"Rackfit catalog {release[0]} of {release[1]}" if release else "Rackfit catalog"
+    release = newest_release(connection)
+    about = f"Rackfit catalog {release.version} of {release.date}" if release.version else "Rackfit catalog"
     return {
         "title": TITLE,
         "description": DESCRIPTION,

@@ -11,8 +11,9 @@ from typing import Any
 import numpy
 
 from rackfit.ask.describe import doubt_of
+from rackfit.ask.machines import stored_machines
 from rackfit.ask.plan.question import ANY, MOST, PlanQuestion, wanted_devices
-from rackfit.ask.question import Subject, stored_machines
+from rackfit.ask.question import Subject
 from rackfit.ask.setting import Setting, resolve_setting
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of

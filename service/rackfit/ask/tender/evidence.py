@@ -136,7 +136,7 @@ def _of_part(connection: sqlite3.Connection, part: Part, kind: FieldKind) -> Fac
     if part.system is not None and kind.name in part.system:
         return _fact(connection, "systems", part.system, kind.name, part.system[kind.name], kind)
     if kind.name in part.accelerator:
-        return _fact(connection, "accelerators", part.accelerator, kind.name, part.accelerator[kind.name], kind)
+        return _fact(connection, "accelerators", part.accelerator, kind.name, part.of_device(kind.name), kind)
     return Fact(None, kind.unit, note="a field of systems; a device alone has none")
 
 
@@ -163,12 +163,12 @@ def _fact(
 
 def _like(value: Any, other: Any) -> Any:
     """Return the value of a dispute, which is kept as text, as what the field holds."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            return float(other)
-        except (TypeError, ValueError):
-            return value
-    return other
+    if isinstance(value, bool) or not isinstance(value, (int, float, type(None))):
+        return other
+    try:
+        return float(other)
+    except (TypeError, ValueError):
+        return other if value is None else value
 
 
 def _sum(connection: sqlite3.Connection, offered: Offered, of: str, kind: FieldKind) -> Fact:

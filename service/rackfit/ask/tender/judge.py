@@ -19,6 +19,7 @@ from rackfit.ask.tender.offered import Offered
 from rackfit.ask.tender.requirements import Requirement, Requirements
 from rackfit.ask.tender.wish import DeviceWish
 from rackfit.catalog.context import Context
+from rackfit.catalog.release import newest_release
 from rackfit.errors import BadFileError, Problem, RackfitError, UnsupportedError, UsageError
 
 COMPLIANT, NOT_COMPLIANT, UNKNOWN = "compliant", "not compliant", "unknown"
@@ -71,7 +72,7 @@ class Judge:
         labels = [fact.value for fact in facts]
         least = None if None in labels or not labels else min(labels)
         verdict, reason = _met(wishes, count, least, min(usable, default=None))
-        doubts = [one for fact in facts for one in fact.others if one.unresolved]
+        doubts = [one for fact in facts for one in fact.others if one.unresolved and isinstance(one.value, float)]
         for one in doubts:
             if _met(wishes, count, min(one.value, least or one.value), min(usable, default=None))[0] != verdict:
                 verdict, reason = UNKNOWN, str(one)
@@ -260,15 +261,13 @@ def check_tender(
     summary.sort(key=lambda row: (-ORDER.index(row["verdict"]), row["not_compliant"], row["unknown"], row["system"]))
     place = {row["system"]: number for number, row in enumerate(summary)}
     rows.sort(key=lambda row: place[row["system"]])
-    release = connection.execute(
-        "select version, logical_hash from releases order by date desc, version desc"
-    ).fetchone()
+    release = newest_release(connection)
     return {
         "query": {"requirements": requirements.name, "title": requirements.title, "systems": len(offered)},
         "systems": summary,
         "results": rows,
-        "catalog_version": release[0] if release else None,
-        "catalog_hash": release[1] if release else None,
+        "catalog_version": release.version,
+        "catalog_hash": release.logical_hash,
     }
 
 

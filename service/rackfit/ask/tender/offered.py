@@ -10,8 +10,8 @@ from typing import Any
 
 from rackfit.ask import figures
 from rackfit.ask.facts import check_words
+from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.parts import Part, parts_of
-from rackfit.ask.question import Machine, find_machines
 from rackfit.ask.tender.evidence import FieldKind, field_kinds, near_field
 from rackfit.catalog.read import rows_of
 from rackfit.errors import BadFileError, Problem, RackfitError, UsageError
@@ -45,12 +45,13 @@ class Offered:
 
 
 def named_systems(connection: sqlite3.Connection, names: Sequence[str]) -> list[Offered]:
-    """Return the systems of some names; of a class every candidate.
+    """Return the systems of some names, each once; of a class every candidate.
 
     Raises:
         UsageError and its kinds: from the hardware expression.
     """
-    return [_offered(connection, machine) for text in names for machine in find_machines(connection, text)]
+    machines = {machine.shown: machine for text in names for machine in find_machines(connection, text)}
+    return [_offered(connection, machine) for machine in machines.values()]
 
 
 def of_catalog(connection: sqlite3.Connection, provider: str | None, kind: str | None) -> list[Offered]:
@@ -101,6 +102,8 @@ def parse_offers(connection: sqlite3.Connection, text: str, name: str) -> list[O
         if line in found.ragged or "name" not in row:
             continue
         offers += _line(connection, kinds, f"{name}:{line}", row, problems)
+    twice = {one.name: one for one in offers if sum(other.name == one.name for other in offers) > 1}
+    problems += [Problem(str(one.place), "name", name, "a name that no other line has") for name, one in twice.items()]
     if not offers and not problems:
         problems.append(Problem(name, "", None, "at least one system"))
     if len(offers) > MOST_OFFERED:

@@ -215,6 +215,7 @@ def _checked(
         BadFileError: with line and field of each problem.
     """
     lines: list[Requirement] = []
+    seen: set[str] = set()
     for number, (places, entry) in enumerate(placed, start=1):
         given = dict(entry)
         if "users" in given and "sequences" not in given and "users" not in _COLUMNS:
@@ -222,14 +223,14 @@ def _checked(
                             "`sequences`, the requests at a time: not every user asks at every moment"))  # fmt: skip
         given.setdefault("id", f"R{number}")
         try:
-            lines.append(Requirement.model_validate(_widened(given)))
+            line = Requirement.model_validate(_widened(given))
         except ValidationError as error:
             problems += list(_problems(name, places, error))
-    seen: set[str] = set()
-    for line, (places, _) in zip(lines, placed, strict=False):
+            continue
         if line.id in seen:
             problems.append(Problem(_place(name, places, "id"), "id", line.id, "an id that no other requirement has"))
         seen.add(line.id)
+        lines.append(line)
     if not placed and not problems:
         problems.append(Problem(name, "", None, "at least one requirement"))
     if len(placed) > MOST_REQUIREMENTS:

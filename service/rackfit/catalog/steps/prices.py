@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rackfit.catalog.read_prices import counting, read_shapes
+from rackfit.catalog.release import newest_release
 from rackfit.money.offers import Choice, Offer, apply, order
 
 Progress = Callable[[str, int, int], None]
@@ -20,14 +21,9 @@ Group = tuple[str, str, str]
 
 def compute(connection: sqlite3.Connection, progress: Progress) -> None:
     """Write the prices of the release and of the overlays that are built with it, as of the release's date."""
-    date = release_date(connection)
+    date = str(newest_release(connection).date)  # offers that had run out by then do not count in it
     written = sum(write_prices(connection, origin, date) for origin in (RELEASE, LOCAL))
     progress("prices", written, written)
-
-
-def release_date(connection: sqlite3.Connection) -> str:
-    """Return the date of the newest release: offers that had run out by then do not count in it."""
-    return str(connection.execute("select max(date) from releases").fetchone()[0])
 
 
 def write_prices(connection: sqlite3.Connection, origin: str, date: str) -> int:

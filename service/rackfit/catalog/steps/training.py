@@ -16,7 +16,7 @@ import numpy
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
 from rackfit.catalog.read_prices import counting
-from rackfit.catalog.steps.prices import release_date
+from rackfit.catalog.release import newest_release
 from rackfit.fit.training import usable_bytes
 from rackfit.fit.training_matrix import VERDICTS, Column, Floats, column, lines_of
 from rackfit.memory.anatomy import Anatomy
@@ -139,7 +139,7 @@ def _cells(
 def _prices(connection: sqlite3.Connection) -> dict[str, list[Offer]]:
     """Return the offers of each accelerator on demand, cheapest first; products of too many devices are left out."""
     found: dict[str, list[Offer]] = {}
-    for offer in counting(connection, Choice(date=release_date(connection))):
+    for offer in counting(connection, Choice(date=newest_release(connection).date)):
         if offer.device_count <= MOST_DEVICES:
             found.setdefault(offer.accelerator_id, []).append(offer)
     for offers in found.values():

@@ -74,7 +74,7 @@ def _resolve(answers: Answers, name: str) -> tuple[str, str]:
 
 def _is_machine(answers: Answers, name: str) -> bool:
     """Return whether a name that is no record is a hardware expression, such as `2x rtx-3090`."""
-    from rackfit.ask.question import find_machines
+    from rackfit.ask.machines import find_machines
 
     try:
         return bool(find_machines(answers.connection, name))

@@ -22,7 +22,7 @@ def stored(answers: Answers, form: Form) -> tuple[str, dict[str, str]] | None:
         return None
     if form.model:
         return "where_a_model_fits", {"model": answers.name("model", form.model), "precision": form.precision}
-    from rackfit.ask.question import find_machines
+    from rackfit.ask.machines import find_machines
 
     machines = find_machines(answers.connection, form.on)
     machine = machines[0]

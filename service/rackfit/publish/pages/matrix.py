@@ -146,7 +146,7 @@ def live(answers: Answers, asked: Asked) -> Cells:
 
 
 def _machine(answers: Answers, key: str) -> Any:
-    from rackfit.ask.question import find_machines
+    from rackfit.ask.machines import find_machines
 
     return find_machines(answers.connection, key)[0]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rackfit.catalog.release import NEWEST, Release
 from rackfit.errors import CatalogError
 from rackfit.publish.pages.common import error_body, json_response, open_database
 from rackfit.publish.settings import is_catalog
@@ -14,11 +15,11 @@ from rackfit.publish.settings import is_catalog
 
 async def summary(database: Any) -> dict[str, Any]:
     """Return the release of a catalog and its row counts."""
-    found = await database.execute("select version, date, logical_hash from releases order by version desc limit 1")
-    release = dict(found.rows[0]) if found.rows else {"version": None, "date": None, "logical_hash": None}
+    found = await database.execute(NEWEST)
+    release = Release(*found.rows[0]) if found.rows else Release()
     counts = await database.table_counts(1000)
     shown = {name: count for name, count in sorted(counts.items()) if not name.startswith(("sqlite_", "_"))}
-    return {"release": release, "counts": shown}
+    return {"release": release._asdict(), "counts": shown}
 
 
 async def databases(datasette: Any) -> Any:

@@ -1,0 +1,242 @@
+"""The machine that a hardware expression stands for, and the records that its names stand for."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rackfit.catalog.read import device_of, device_with_ram, row_of, rows_of
+from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
+from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
+from rackfit.fit.hardware_expression import HardwareExpression, Part, count_in_front, parse_hardware
+from rackfit.fit.shapes import memory_options
+from rackfit.memory.domain import Device
+
+HARDWARE_KINDS = ("accelerator", "system")
+RAM_SIZE = re.compile(r"(?<![\d.])(\d+)\s*gb\b", re.IGNORECASE)
+NO_PEERS = ("MIG slices have no peer-to-peer link: several of them are as many devices, each with a whole model",)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The devices asked about: `count` alike, in `nodes` machines, with `per_domain` on one fast link.
+
+    `shown` is the expression that stands for the same machine, unlike devices included.
+    """
+
+    device: Device
+    count: int
+    nodes: int
+    per_domain: int
+    shown: str
+    usable_gib: float | None = None
+    link: str | None = None
+    others: tuple[tuple[Device, int], ...] = ()
+    """Unlike devices of the same machine, with their counts."""
+    notes: tuple[str, ...] = field(default_factory=tuple)
+    system_id: str | None = None
+    """The system whose record was named, with the host around the devices."""
+    sliced: bool = False
+    """Whether any device is a MIG slice: slices do not work together on one model."""
+    ram_gb: float | None = None
+    """Shared memory, for chips that are sold with several sizes."""
+    unlike: bool = False
+    """Whether `device` stands for unlike ones, each of which has the same share of the work."""
+
+    @property
+    def kinds(self) -> tuple[tuple[Device, int], ...]:
+        """Every kind of device with its count."""
+        return ((self.device, self.count), *self.others)
+
+    @property
+    def devices(self) -> int:
+        """Devices of all kinds."""
+        return sum(count for _, count in self.kinds)
+
+
+def find_machines(connection: sqlite3.Connection, text: str) -> list[Machine]:
+    """Return the machines that a hardware expression stands for: one, or one per candidate of a class name.
+
+    Raises:
+        UsageError, UnknownNameError: the expression or a name in it cannot be read.
+        UnsupportedError: a device whose memory is not known.
+    """
+    stored = rows_of(connection, "select * from configurations where configuration_id = ?", text.strip().casefold())
+    if stored:
+        return stored_machines(connection, stored)
+    expression = parse_hardware(text)
+    first = expression.parts[0]
+    try:
+        found = _hardware(connection, first.name)
+    except UnknownNameError:
+        turned = count_in_front(text)
+        if turned is None:
+            raise
+        return find_machines(connection, turned)
+    targets = _with_profile(connection, found, first.profile)
+    return [
+        replace(machine, system_id=target if found.kind == "system" else None)
+        for target in targets
+        for machine in _machines(connection, expression, found, target, first.count)
+    ]
+
+
+def _with_profile(connection: sqlite3.Connection, found: Resolved, profile: str | None) -> tuple[str, ...]:
+    """Return the candidates of a class that have the MIG profile asked for; all where none has it."""
+    if profile is None or len(found.ids) == 1:
+        return found.ids
+    rows = rows_of(connection, "select accelerator_id from mig_profiles where profile = ?", profile)
+    known = {row["accelerator_id"] for row in rows}
+    return tuple(target for target in found.ids if target in known) or found.ids
+
+
+def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
+    """Return the device or system that a name stands for; a memory size behind a chip's own name does not matter."""
+    try:
+        return resolve_first(connection, HARDWARE_KINDS, name, allow_class=True)
+    except UnknownNameError as first:
+        shorter = RAM_SIZE.sub("", name).strip(" -")
+        if shorter in ("", name):
+            raise
+        try:
+            found = resolve_first(connection, HARDWARE_KINDS, shorter, allow_class=True)
+        except UnknownNameError as second:
+            near = [*first.near, *second.near] if len(first.near) < len(second.near) else first.near
+            raise UnknownNameError(first.kind, name, list(dict.fromkeys(near))[:NEAR_NAMES]) from None
+        stated = RAM_SIZE.search(name)
+        size = float(stated[1]) if stated else 0.0
+        if not all(_may_have(connection, found.kind, target, size) for target in found.ids):
+            raise
+        return found
+
+
+def _may_have(connection: sqlite3.Connection, kind: str, target: str, size: float) -> bool:
+    """Return whether a device is sold with so many GB: one of its sizes of shared memory, or its one size."""
+    if kind != "accelerator":
+        return False
+    row = row_of(connection, "accelerators", "accelerator_id", target)
+    return bool(memory_options(row)) or row["memory_gb"] == size
+
+
+def stored_machines(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) -> list[Machine]:
+    """Return the machines of rows of `configurations`, in their order."""
+    rows = {row["accelerator_id"]: row for row in _accelerators(connection, shapes)}
+    devices: dict[tuple[str, int | None], Device] = {}
+    found = []
+    for shape in shapes:
+        key = (shape["accelerator_id"], shape["ram_gb"])
+        if key not in devices:
+            row = rows[key[0]]
+            devices[key] = device_with_ram(connection, row, key[1]) if key[1] else device_of(row)
+        machine = Machine(
+            devices[key], shape["device_count"], shape["node_count"], shape["devices_per_domain"],
+            shape["configuration_id"], link=shape["link"], ram_gb=shape["ram_gb"],
+        )  # fmt: skip
+        found.append(machine)
+    return found
+
+
+def _accelerators(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if len(shapes) == 1:
+        return [row_of(connection, "accelerators", "accelerator_id", shapes[0]["accelerator_id"])]
+    return rows_of(connection, "select * from accelerators")
+
+
+def _machines(
+    connection: sqlite3.Connection, expression: HardwareExpression, found: Resolved, target: str, count: int
+) -> list[Machine]:
+    """Return the machine of a record: several where a chip's name leaves open how much shared memory it has."""
+    nodes, notes, ram = expression.nodes, [], None
+    if found.kind == "system":
+        system = row_of(connection, "systems", "system_id", target)
+        if not system["accelerator_id"]:
+            raise UnsupportedError(f"{target} has no accelerator on record")
+        row = row_of(connection, "accelerators", "accelerator_id", system["accelerator_id"])
+        ram = system["host_ram_gb"]
+        per_node = system["accelerator_count"]
+        nodes, count = nodes * count, per_node * nodes * count
+        shown = target if nodes == 1 else f"{nodes} nodes x {target}"
+    else:
+        row = row_of(connection, "accelerators", "accelerator_id", target)
+        count = count * nodes
+        shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count // nodes}x {target}"
+    others = tuple(_other(connection, part, part.count * nodes) for part in expression.parts[1:])
+    beside = "".join(
+        f" + {part.count}x {device.accelerator_id}{'/' + part.profile if part.profile else ''}"
+        for part, (device, _) in zip(expression.parts[1:], others, strict=True)
+    )
+    sliced = any(part.profile for part in expression.parts)
+    if row["fit_memory_bytes"] is None and expression.usable_gib is None:
+        raise UnsupportedError(f"{row['accelerator_id']}: its memory is not known, so nothing can be fitted")
+    if not row["multi_device"] and count > 1 and found.kind != "system":
+        notes.append(f"{row['name']} is not sold with several in one host: {count} of them would be as many machines")
+    link = row["scaleup_interconnect"] or row["pcie"]
+    profile = expression.parts[0].profile
+    if profile is not None:
+        slice_ = _slice(connection, row, profile)
+        text = f"{shown}/{profile}{beside}"
+        return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, NO_PEERS, sliced=True)]
+    return [
+        Machine(
+            device,
+            count,
+            nodes,
+            count // nodes,
+            text + beside,
+            expression.usable_gib,
+            link,
+            others,
+            tuple(notes),
+            sliced=sliced,
+            ram_gb=size,
+        )
+        for device, text, size in _sized(connection, row, shown, expression.parts[0].name, ram)
+    ]
+
+
+def _slice(connection: sqlite3.Connection, row: dict[str, Any], profile: str) -> Device:
+    """Return a MIG slice as a device of its own.
+
+    Raises:
+        UnknownNameError: the device has no such profile.
+    """
+    profiles = rows_of(
+        connection, "select * from mig_profiles where accelerator_id = ? order by profile", row["accelerator_id"]
+    )
+    found = next((one for one in profiles if one["profile"] == profile), None)
+    if found is None:
+        raise UnknownNameError(f"MIG profile of {row['name']}", profile, [one["profile"] for one in profiles])
+    return replace(
+        device_of(row),
+        name=f"{row['name']} {profile}",
+        memory_bytes=found["fit_memory_bytes"],
+        memory_rule=found["fit_memory_rule"],
+        memory_spread=found["fit_memory_spread"],
+    )
+
+
+def _sized(
+    connection: sqlite3.Connection, row: dict[str, Any], shown: str, name: str, ram: float | None
+) -> list[tuple[Device, str, float | None]]:
+    """Return the device in each size of shared memory that the name allows, with how it is shown and the size."""
+    options = memory_options(row)
+    if not options:
+        return [(device_of(row), shown, None)]
+    stated = RAM_SIZE.search(name)
+    if ram is not None:
+        return [(device_with_ram(connection, row, ram), shown, ram)]
+    if stated is not None:
+        if int(stated[1]) not in options:
+            sizes = ", ".join(str(size) for size in options)
+            raise UsageError(f"hardware {name!r}: {row['name']} is sold with {sizes} GB")
+        options = (int(stated[1]),)
+    return [(device_with_ram(connection, row, size), f"{shown} {size}gb", float(size)) for size in options]
+
+
+def _other(connection: sqlite3.Connection, part: Part, count: int) -> tuple[Device, int]:
+    """Return an unlike device of the same machine with its count, a MIG slice of it where one is named."""
+    found = resolve(connection, "accelerator", part.name)
+    row = row_of(connection, "accelerators", "accelerator_id", found.id)
+    return (_slice(connection, row, part.profile) if part.profile else device_of(row)), count
