@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,10 +55,11 @@ async def ask(database: Any, work: Callable[[Answers], Result]) -> Result:
 
 
 async def ask_once(database: Any, key: Any, work: Callable[[Answers], Result]) -> Result:
-    """Return what was answered to the same question before, else ask and keep the answer; a catalog never changes.
+    """Return what was answered to the same question today, else ask and keep the answer; a catalog never changes.
 
-    Errors are not kept. The answer is shared: whoever shows it must not change it.
+    Prices count by the day, hence today. Errors are not kept. The answer is shared: who shows it must not change it.
     """
+    key = (date.today(), key)
     kept: dict[Any, Any] = database.__dict__.setdefault("_rackfit_kept", {})
     if key in kept:
         found: Result = kept[key]

@@ -12,7 +12,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names, quote_shown
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.fields import Field, Group
 from rackfit.publish.pages.form import PageForm
@@ -123,7 +123,7 @@ async def page(request: Any, datasette: Any) -> Any:
     status, found, problem = 200, None, None
     try:
         if form.models:
-            found = await ask(database, lambda answers: answer(answers, form))
+            found = await ask_once(database, form, lambda answers: answer(answers, form))
         elif ending or (form.asked and not form.on):
             raise UsageError("a quote needs a model: models=NAME, several with commas between")
     except RackfitError as error:

@@ -10,7 +10,7 @@ from rackfit.errors import RackfitError, UnsupportedError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.sql_speed import scaling_rows
@@ -86,7 +86,7 @@ async def page(request: Any, datasette: Any) -> Any:
     try:
         form = SpeedForm.read(request.args).checked()
         if form.asked or style:
-            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
+            found = await ask_once(open_database(datasette), form, lambda answers: answer(answers, form))
     except RackfitError as error:
         status, problem = error.http_status, error_body(error)
     if style == ".json":
