@@ -62,6 +62,21 @@ def test_several_models_one_a_file(run, folder):
     assert [row["model"] for row in answer["models"]] == ["my-finetune", "qwen/qwen3-4b"]
 
 
+def test_plans_comparisons_and_quotes_of_a_file(run, folder):
+    """Where a record of the same shape has an answer, the file has the same one, under its own name."""
+    asked = ["--users", "8", "--precision", "bf16", "--limit", "3"]
+    own, record = (run("plan", name, *asked)["results"] for name in (str(folder), "llama-3.1-8b"))
+    assert [row["configuration"] for row in own] == [row["configuration"] for row in record]
+
+    cells = run("compare", "rtx-4090", "rtx-3090", "--models", f"{folder},llama-3.1-8b")["models"]
+    assert [row["model"] for row in cells] == ["my-finetune", "meta-llama/llama-3.1-8b"]
+    assert [cell["margin_bytes"] for cell in cells[0]["cells"]] == [cell["margin_bytes"] for cell in cells[1]["cells"]]
+
+    found = run("export", "quote", "--models", str(folder), "--on", "rtx-4090")
+    assert found["models"] == found["query"]["models"] == ["my-finetune"]
+    assert found["results"][0]["fits"][0]["verdict"] == "fits"
+
+
 @pytest.mark.parametrize(("text", "words"), [(None, "no file"), ("{", "no JSON"), ("{}", "number of layers")])
 def test_a_file_that_is_none(tmp_path, catalog, text, words):
     """One clear line with the name of the file."""

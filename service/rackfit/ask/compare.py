@@ -41,7 +41,7 @@ NO_SPEED: dict[str, Any] = {
 def compare_machines(
     connection: sqlite3.Connection,
     hardware: Sequence[str],
-    models: Sequence[str],
+    models: Sequence[str | Subject],
     question: FitQuestion,
     choice: Choice,
     prompt: int | None = None,

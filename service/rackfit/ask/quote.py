@@ -48,7 +48,7 @@ class QuoteQuestion:
     devices together, price per hour (or once, with `price_kind` purchase) of the whole configuration.
     """
 
-    models: tuple[str, ...] = ()
+    models: tuple[str | Subject, ...] = ()
     on: tuple[str, ...] = ()
     quantity: int = 1
     context: int | None = None
@@ -98,7 +98,7 @@ class QuoteQuestion:
             if value is not None and not 0 < value < 1e12:
                 raise UsageError(f"{name} = {value}: expected a number above 0")
 
-    def fit_question(self, model: str, on: str | None = None) -> FitQuestion:
+    def fit_question(self, model: str | Subject, on: str | None = None) -> FitQuestion:
         """Return the fit question for one of the models."""
         return FitQuestion(
             model=model, on=on, precision=self.precision, kv_precision=self.kv_precision, context=self.context,
@@ -108,7 +108,7 @@ class QuoteQuestion:
     def asked(self) -> dict[str, Any]:
         """Return what was said, as notes and JSON show it."""
         said = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        shown = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
+        shown = {name: list(map(str, value)) if isinstance(value, tuple) else value for name, value in said.items()}
         return {name: value for name, value in shown.items() if value not in (None, [])}
 
 
@@ -152,7 +152,7 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
     """
     question.check()
     context = read_context(connection)
-    subjects = {name: find_model(connection, name) for name in question.models}
+    subjects = {str(name): find_model(connection, name) for name in question.models}
     for name in question.models:
         question.fit_question(name).check()
     prices = _prices(connection, question)
@@ -161,7 +161,7 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
     items: list[dict[str, Any]] = []
     for number, (machine, answers) in enumerate(judged, start=1):
         fits = [
-            fit_columns(connection, question.fit_question(name, answer["hardware"]), answer, explain)
+            fit_columns(connection, question.fit_question(subjects[name], answer["hardware"]), answer, explain)
             for name, answer in answers.items()
         ]
         shared = {
@@ -205,7 +205,7 @@ class Judge:
     def answers(self, machine: Machine) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the answer of each model on a machine."""
         for name, subject in self.subjects.items():
-            yield name, answer_for(self.connection, self.question.fit_question(name), self.context, subject, machine)
+            yield name, answer_for(self.connection, self.question.fit_question(subject), self.context, subject, machine)
 
     def named(self) -> Iterator[Judged]:
         """Yield the machines that were named; of a class every candidate, so that none is taken silently."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Tokens, catalog_option, json_option, opened, price_options, split_prices
+from rackfit.cli.options import Models, Tokens, catalog_option, json_option, opened, price_options, split_prices
 from rackfit.cli.showing import cell, show_json
 
 ONE_OR_MORE = click.IntRange(min=1)
@@ -52,7 +52,7 @@ _CELL = {
 
 @click.command(short_help="Machines side by side: facts, price, and what each makes of the same models")
 @click.argument("hardware", nargs=-1, metavar="HARDWARE...")
-@click.option("--models", help="Models, with commas between  [default: five that many people ask for]")
+@click.option("--models", type=Models(), help="Models, with commas between  [default: five that many people ask for]")
 @click.option("--context", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 8192 or the model's]")
 @click.option("--sequences", type=ONE_OR_MORE, help="Sequences at a time  [default: 1]")
 @click.option("--prompt", type=Tokens(), help="Tokens of the prompt that is waited for  [default: the context]")
@@ -64,7 +64,7 @@ _CELL = {
 @catalog_option
 def compare(
     hardware: tuple[str, ...],
-    models: str | None,
+    models: tuple[Any, ...] | None,
     prompt: int | None,
     as_json: bool,
     catalog: Path | None,
@@ -82,11 +82,11 @@ def compare(
     from rackfit.ask.question import FitQuestion
 
     about, words = split_prices(asked)
-    listed = [name.strip() for name in (models or "").split(",") if name.strip()]
+    listed = models or ()
     with opened(catalog) as connection:
         choice = read_choice(connection, **words)
         answer = compare_machines(connection, hardware, listed, FitQuestion(**about), choice, prompt)
-    query = {"hardware": hardware, "models": listed, **asked, "prompt": prompt}
+    query = {"hardware": hardware, "models": [str(one) for one in listed], **asked, "prompt": prompt}
     if as_json:
         show_json({"query": {name: value for name, value in query.items() if value not in (None, [])}, **answer})
         return

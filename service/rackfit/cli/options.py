@@ -93,6 +93,19 @@ class Model(click.ParamType):
         return model_argument(value)
 
 
+class Models(click.ParamType):
+    """Several models with commas between, each a name or a file; each counts once."""
+
+    name = "A,B"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        """Return the models; those in files are read."""
+        if not isinstance(value, str):
+            return tuple(value)
+        names = dict.fromkeys(name.strip() for name in value.split(",") if name.strip())
+        return tuple(Model().convert(name, param, ctx) for name in names)
+
+
 def catalog_path(path: Path | None) -> Path:
     """Return the catalog that was asked for, else the usual one."""
     from rackfit.paths import default_catalog

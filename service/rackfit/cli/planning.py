@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, limit_option, opened, price_options
+from rackfit.cli.options import Figure, Model, Tokens, catalog_option, json_option, limit_option, opened, price_options
 from rackfit.cli.showing import cell, show_json, show_pairs, show_table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _BEST = {
 
 
 @click.command(short_help="Users, context and speed to configurations: smallest, cheapest, most efficient")
-@click.argument("model")
+@click.argument("model", type=Model())
 @click.option("--context", type=Tokens(), help="Tokens in each sequence's cache, prompt and answer  [default: 8192]")
 @click.option("--users", type=ONE_OR_MORE, help="People, or clients  [default: 1]")
 @click.option(

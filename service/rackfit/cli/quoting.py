@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Tokens, catalog_option, opened, price_options
+from rackfit.cli.options import Figure, Models, Tokens, catalog_option, opened, price_options
 from rackfit.cli.running import with_options
 from rackfit.cli.showing import show_json, show_table
 from rackfit.cli.taking import Wanted, file_options
@@ -17,7 +17,7 @@ ONE_OR_MORE = click.IntRange(min=1)
 AMOUNT = Figure(min=0, min_open=True)
 
 _NEED = (
-    click.option("--models", metavar="A,B", required=True, help="Models that each item is judged for"),
+    click.option("--models", type=Models(), metavar="A,B", required=True, help="Models that each item is judged for"),
     click.option(
         "--on", multiple=True, metavar="HARDWARE", help="A machine of the list, as for `rackfit fit`; repeat it"
     ),
@@ -61,7 +61,7 @@ _SHOWN = {
 @file_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON document with the answers nested")
 @catalog_option
-def quote(models: str, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def quote(models: tuple[Any, ...], as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Write a purchase list: one line per device or system to order, with room for the vendor's answers.
 
     Machines are named with --on; without it the wishes choose, smallest first, among the configurations on which every
@@ -77,9 +77,8 @@ def quote(models: str, as_json: bool, catalog: Path | None, **asked: Any) -> Non
     from rackfit.ask.quote import QuoteQuestion
     from rackfit.ask.quote import quote as answer
 
-    names = tuple(dict.fromkeys(name.strip() for name in models.split(",") if name.strip()))
     fields = {name: asked[name] for name in QuoteQuestion.__dataclass_fields__ if name in asked}
-    question = QuoteQuestion(models=names, **{**fields, "on": tuple(asked["on"])})
+    question = QuoteQuestion(models=models, **{**fields, "on": tuple(asked["on"])})
     to_file = asked["output"] is not None or asked["named_format"] is not None
     wanted = Wanted.read(asked) if to_file else None
     with opened(catalog) as connection:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from rackfit.ask.question import FitQuestion
+from rackfit.ask.question import FitQuestion, Subject
 from rackfit.catalog.read import rows_of
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError, UsageError
@@ -32,7 +32,8 @@ _ABOVE_ZERO = ("tokens_per_second", "ttft", "budget", "power_limit")
 class PlanQuestion:
     """What a user asks. None means that the user did not say."""
 
-    model: str
+    model: str | Subject
+    """A name, or a model that was read from a file."""
     context: int | None = None
     """Tokens in the cache of each sequence, prompt and answer together."""
     users: int | None = None
@@ -137,7 +138,9 @@ class PlanQuestion:
 
     def asked(self) -> dict[str, Any]:
         """Return what the user said."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, (), False)}
+        said = {field.name: getattr(self, field.name) for field in fields(self)}
+        said["model"] = str(self.model)
+        return {name: value for name, value in said.items() if value not in (None, (), False)}
 
 
 def with_workload(connection: sqlite3.Connection, question: PlanQuestion) -> tuple[PlanQuestion, list[str]]:
