@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 
@@ -97,3 +99,17 @@ def test_an_answer_and_a_list_as_files(get):
     assert get("/why.xlsx?model=qwen3-8b&on=rtx-4090").status_code == 200
     assert get("/why.csv?model=qwen3-8b&on=rtx-4091").status_code == 404 and get("/why.xlsx").status_code == 400
     assert "/why.xlsx?" in get("/why?model=qwen3-8b&on=rtx-4090").text
+
+
+@pytest.mark.parametrize(("on", "most_gib"), [("a100-sxm4-80gb/3g.40gb", 40), ("apple-m3-ultra 96gb", 96)])
+def test_a_part_of_a_device_has_a_list_of_its_own(get, on, most_gib):
+    """What the stored matrix has of the whole device, or of its largest memory, is no answer for less of it."""
+    answer = get("/why.json?" + urlencode({"on": on})).json()
+    assert answer["results"] and get("/why?" + urlencode({"on": on})).status_code == 200
+    assert all(row["total_bytes"] < most_gib * 2**30 for row in answer["results"])
+
+
+def test_the_stored_list_tells_sizes_of_memory_apart(get):
+    """M3 Ultra is sold with 96, 256 and 512 GB (Apple, Mac Studio specifications): a row for each that a model fits."""
+    rows = get("/catalog/what_runs_on_a_device.json?device=apple-m3-ultra&_shape=objects").json()["rows"]
+    assert {row["configuration_id"].rsplit("-", 1)[-1] for row in rows} == {"96gb", "256gb", "512gb"}

@@ -16,7 +16,7 @@ MOST = 50
 def stored(answers: Answers, form: Form) -> tuple[str, dict[str, str]] | None:
     """Return the named query that has this list from the stored matrix, with its parameters.
 
-    None where the form asks for more than the matrix holds.
+    None where the form asks for more than the matrix holds, such as a MIG slice or one size of shared memory.
     """
     if set(form.asked) - {"model", "on"} - ({"precision"} if form.model else set()):
         return None
@@ -30,7 +30,8 @@ def stored(answers: Answers, form: Form) -> tuple[str, dict[str, str]] | None:
         "select 1 from configurations where accelerator_id = ? and device_count = ? and node_count = 1",
         (machine.device.accelerator_id, machine.count),
     ).fetchone()
-    if len(machines) > 1 or machine.nodes > 1 or machine.others or machine.usable_gib is not None or shape is None:
+    plain = machine.nodes == 1 and not (machine.others or machine.sliced or machine.usable_gib or machine.ram_gb)
+    if len(machines) > 1 or not plain or shape is None:
         return None
     return "what_runs_on_a_device", {"device": machine.device.accelerator_id, "count": str(machine.count)}
 
