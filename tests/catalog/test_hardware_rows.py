@@ -35,7 +35,7 @@ def catalog() -> Iterator[sqlite3.Connection]:
     assert migration_files()
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("pragma foreign_keys = on")
-    migrate(connection, stop_before="m0003_offers")
+    migrate(connection)
     library = read_library([packaged("data")])
     hardware_kinds = {"accelerators", "interconnects", "systems"}
     for kind in set(library.records) - hardware_kinds:

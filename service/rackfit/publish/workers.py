@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -18,6 +19,7 @@ from rackfit.errors import CatalogError
 MOST_BY_DEFAULT = 4
 SHORTEST_LIFE_S = 3.0
 """A worker that ends sooner could not start, and another would not either."""
+ENDING = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 10.0
 """How long a worker may go on with what it has begun when it is asked to end."""
 
@@ -45,16 +47,37 @@ def _work(target: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         raise SystemExit(1) from None
 
 
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let interrupts wait until a process is started; one that is started meanwhile never gets one from a terminal.
+
+    The process inherits what is blocked. That alone does not hold the server's own back: another of its threads may
+    take them.
+
+    Raises:
+        KeyboardInterrupt: one came.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    came: list[int] = []
+    before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in ENDING}
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    if came:
+        raise KeyboardInterrupt
+
+
 def _start(target: Callable[..., None], arguments: tuple[Any, ...]) -> tuple[BaseProcess, float]:
     """Start a worker. Ctrl+C in a terminal reaches it too: it is left to the server, which ends in order."""
-    process = multiprocessing.get_context("spawn").Process(target=_work, args=(target, arguments))
-    main_thread = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if main_thread else None
-    try:
+    process = multiprocessing.get_context("spawn").Process(target=_work, args=(target, arguments), daemon=True)
+    with _interrupts_wait():
         process.start()
-    finally:
-        if main_thread:
-            signal.signal(signal.SIGINT, before)
     return process, time.monotonic()
 
 
@@ -66,8 +89,10 @@ def run(count: int, target: Callable[..., None], *arguments: Any) -> None:
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    running = [_start(target, arguments) for _ in range(count)]
+    running: list[tuple[BaseProcess, float]] = []
     try:
+        for _ in range(count):
+            running.append(_start(target, arguments))
         while True:
             wait([process.sentinel for process, _ in running])
             for place, (process, since) in enumerate(running):
