@@ -18,7 +18,7 @@ from rackfit.errors import UnknownNameError, UsageError
 from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, runs, smallest_count, strategies
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
 from rackfit.memory.training.logits import LOSSES
-from rackfit.memory.training.overheads import TABLE, TRANSFORMERS
+from rackfit.memory.training.overheads import DEFAULT, TABLE
 from rackfit.memory.training.recipes import BITSANDBYTES, runs_bitsandbytes
 
 DEFAULT_LENGTH = 4096
@@ -182,7 +182,7 @@ def _resolved(
         assumed.append(f"sequence length: {length} tokens are more than the model's own limit of {limit}")
     if question.micro_batch is None:
         assumed.append("micro-batch: 1 sequence per device")
-    rules = TABLE[question.framework] if question.framework else replace(TRANSFORMERS, spread=0.15)
+    rules = TABLE[question.framework] if question.framework else DEFAULT
     if question.framework is None:
         assumed.append("framework: eager PyTorch, as Transformers runs it")
     if question.flash is None:

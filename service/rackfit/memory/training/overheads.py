@@ -252,7 +252,8 @@ TABLE = {
     )
 }
 """Name -> rules."""
-DEFAULT = TRANSFORMERS
+DEFAULT = replace(TRANSFORMERS, spread=0.15)
+"""Where no framework is named: eager blocks as Transformers runs them, with a wider range for what others do."""
 
 
 def compiled(rules: Rules, *, loss_too: bool = True) -> Rules:
