@@ -225,7 +225,7 @@ def _assumptions(question: FitQuestion, choice: Choice) -> list[str]:
     if question.precision is None:
         notes.append("format: the model's own where it fits, else 8 bits, 4 bits, Q4_K_M: the first that does")
     notes += [
-        "speeds are estimates with a range (--json) under the bound; a full batch is all that memory allows",
+        "speeds are estimates with a range under the bound; a full batch is all that memory allows",
         "watts: power limits of the accelerators; system_w is what a named system draws at most",
         f"prices: the lowest {choice.kind}, {choice.currency}, {choice.term or 'any term'}, as of {choice.date}",
         "a million tokens: at a full batch without pause, at the likely speed",

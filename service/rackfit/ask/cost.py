@@ -11,7 +11,7 @@ from typing import Any
 from rackfit.ask.cost_owned import Owning, owned_rows
 from rackfit.ask.hosts import machines_of
 from rackfit.ask.machines import Machine
-from rackfit.ask.prices import machine_offers, read_choice, wanted_of
+from rackfit.ask.prices import HOURLY, OfferWords, machine_offers, wanted_of
 from rackfit.ask.question import FitQuestion
 from rackfit.ask.speed import speed_one
 from rackfit.catalog.read_prices import read_offers
@@ -32,7 +32,7 @@ NOT_COUNTED = (
 
 
 @dataclass(frozen=True)
-class CostQuestion:
+class CostQuestion(OfferWords):
     """What a user asks. None: not said; what has a default is echoed with it, and no price has one."""
 
     fit: FitQuestion
@@ -45,13 +45,6 @@ class CostQuestion:
     hosted_price: float | None = None
     """A hosted service's price per million output tokens."""
     owning: Owning = field(default_factory=Owning)
-    currency: str | None = None
-    term: str | None = None
-    tier: str | None = None
-    provider: str | None = None
-    region: str | None = None
-    date: str | None = None
-    since: str | None = None
 
     def check(self) -> None:
         """Refuse figures that mean nothing.
@@ -67,20 +60,19 @@ class CostQuestion:
                 above_zero(name, value)
         self.owning.check()
 
-    def choice(self, connection: sqlite3.Connection, kind: str) -> Choice:
-        """Return which offers of a kind count; purchases have no term, tier or provider that could be asked for.
+    def choice(self, connection: sqlite3.Connection, kind: str = HOURLY) -> Choice:
+        """Return which offers of a kind count; a currency of which none is on record may be that of stated prices.
 
         Raises:
             UnknownNameError: a term, tier, provider or region that no offer has.
-            UsageError: no currency code. One of which no offer is on record may be stated, for stated prices.
+            UsageError: no currency code.
         """
-        about = ("term", "tier", "provider", "region", "date", "since") if kind == "hourly" else ("date", "since")
-        words = {name: getattr(self, name) for name in about}
         own = (self.currency or "").strip().upper()
         known = connection.execute("select 1 from offers where currency = ?", (own,)).fetchone()
         if own and not known and (len(own) != 3 or not own.isascii() or not own.isalpha()):
             raise UsageError(f"currency = {self.currency!r}: expected three letters, such as USD or EUR")
-        return replace(read_choice(connection, kind, None, **words), currency=own or "USD")
+        found = replace(self, currency=own if known else None)
+        return replace(OfferWords.choice(found, connection, kind), currency=own or "USD")
 
 
 def cost_question(**asked: Any) -> CostQuestion:
@@ -112,7 +104,7 @@ def cost_one(connection: sqlite3.Connection, question: CostQuestion) -> dict[str
     question.check()
     fit = question.fit
     if fit.model is None or fit.on is None:
-        raise UsageError("cost needs a model and hardware (--on)")
+        raise UsageError("cost needs a model and hardware")
     rent, purchase = (question.choice(connection, kind) for kind in ("hourly", "purchase"))
     answer = speed_one(connection, fit)
     machines = machines_of(connection, fit)
@@ -295,9 +287,10 @@ def _missing(
         said.append(f"no price of tokens: {'no speed can be said' if fits else 'the model does not fit as asked'}")
     if not rows:
         term = f" {choice.term}" if choice.term else ""
-        said.append(f"no{term} offer in {choice.currency} on record for this machine: state --price, or another --term")
+        found = f"no{term} offer in {choice.currency} on record for this machine"
+        said.append(f"{found}: state a price per hour (price), or ask for another term")
     if not owned:
-        said.append(f"no purchase price in {choice.currency} on record for this machine: state --purchase-price")
+        said.append(f"no purchase price in {choice.currency} on record for this machine: state one (purchase_price)")
     said += dict.fromkeys(text for row in owned for text in row["missing"])
     if question.owning.discount_rate is not None and not rows:
         said.append("no rent to compare with, so no net present value")

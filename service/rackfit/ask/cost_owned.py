@@ -110,9 +110,9 @@ def _row(
 ) -> dict[str, Any]:
     missing = []
     if owning.kwh_price is None:
-        missing.append("no price of energy (--kwh-price), so no cost of an owned hour")
+        missing.append("no price of energy (kwh_price), so no cost of an owned hour")
     if power is None:
-        missing.append("no power on record for this machine (--power-watts), so no cost of an owned hour")
+        missing.append("no power on record for this machine (power_watts), so no cost of an owned hour")
     worth_less = owning.residual <= purchase
     if not worth_less:
         missing.append(f"residual worth above the purchase price of {purchase:,.0f}, so no cost of an owned hour")

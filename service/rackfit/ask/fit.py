@@ -33,7 +33,7 @@ def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool
     """
     question.check()
     if question.model is None or question.on is None:
-        raise UsageError("one answer needs a model and hardware (--on)")
+        raise UsageError("one answer needs a model and hardware")
     context = read_context(connection)
     subject = find_model(connection, question.model)
     machines = machines_of(connection, question)

@@ -28,7 +28,9 @@ def machines_of(connection: sqlite3.Connection, question: FitQuestion) -> list[M
     if text.strip().casefold() != CPU:
         return find_machines(connection, text)
     if question.host_ram_gib is None:
-        raise UsageError("a machine without accelerators needs the size of its RAM: --host-ram GIB")
+        raise UsageError(
+            "a machine without accelerators needs the size of its RAM: --host-ram GIB, in an address host_ram_gib=GIB"
+        )
     return [cpu_machine(question.host_ram_gib)]
 
 

@@ -79,7 +79,7 @@ def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dic
     """
     question.check()
     if question.on is None:
-        raise UsageError("what runs on a machine needs hardware (--on)")
+        raise UsageError("what runs on a machine needs hardware")
     context = read_context(connection)
     if question.draft is not None:
         find_model(connection, question.draft)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date as Date
 from difflib import get_close_matches
 from typing import Any
@@ -17,6 +17,8 @@ from rackfit.money.offers import ON_DEMAND, OTHER_TERM, RESERVED, SPOT, Applied,
 
 TERM_CLASSES = (ON_DEMAND, SPOT, RESERVED, OTHER_TERM)
 ANY = "any"
+HOURLY, PURCHASE = "hourly", "purchase"
+"""Kinds of offer."""
 DATE = re.compile(r"(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 
 
@@ -31,6 +33,34 @@ class Priced:
     def unpriced(self) -> int:
         """Configurations for which no offer counts."""
         return sum(applied is None for applied in self.by_configuration.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferWords:
+    """Which offers a question lets count, as `read_choice` reads them. None: not said."""
+
+    currency: str | None = None
+    term: str | None = None
+    tier: str | None = None
+    provider: str | None = None
+    region: str | None = None
+    date: str | None = None
+    """Day on which an offer must hold."""
+    since: str | None = None
+    """Day from which on a price must be dated."""
+
+    def choice(self, connection: sqlite3.Connection, kind: str = HOURLY) -> Choice:
+        """Return which offers of a kind count; a purchase has no term, tier, provider or region to be asked for.
+
+        Raises:
+            UnknownNameError, UsageError: as `read_choice`.
+        """
+        hourly = read_choice(
+            connection, HOURLY, self.currency, self.term, self.tier, self.provider, self.region, self.date, self.since
+        )  # fmt: skip
+        if kind == HOURLY:
+            return hourly
+        return replace(hourly, kind=kind, term=None, tier=None, provider=None, region=None)
 
 
 def read_choice(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rackfit.ask.facts import check_words
@@ -12,7 +12,7 @@ from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
 from rackfit.ask.lists import GOOD
 from rackfit.ask.machines import Machine, find_machines
-from rackfit.ask.prices import machine_offers, priced, read_choice
+from rackfit.ask.prices import PURCHASE, OfferWords, machine_offers, priced
 from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.ask.quote_rows import fit_columns, item_rows
 from rackfit.catalog.context import Context
@@ -39,8 +39,8 @@ order by memory_bytes_summed, device_count, configuration_id
 """
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteQuestion:
+@dataclass(frozen=True)
+class QuoteQuestion(OfferWords):
     """What a buyer asks. None: not said; defaults of a fit are those of `rackfit fit`.
 
     `on` names machines; without it the wishes choose among the stored configurations, smallest memory first, those on
@@ -64,13 +64,6 @@ class QuoteQuestion:
     max_devices: int | None = None
     max_price: float | None = None
     price_kind: str = "hourly"
-    currency: str | None = None
-    term: str | None = None
-    tier: str | None = None
-    provider: str | None = None
-    region: str | None = None
-    date: str | None = None
-    since: str | None = None
     limit: int = DEFAULT_LIMIT
 
     def check(self) -> None:
@@ -155,7 +148,7 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
     subjects = {str(name): find_model(connection, name) for name in question.models}
     for name in question.models:
         question.fit_question(name).check()
-    prices = _prices(connection, question)
+    prices = Prices(question.choice(connection), question.choice(connection, PURCHASE))
     judge = Judge(connection, question, context, subjects)
     judged = judge.named() if question.on else judge.chosen(prices)
     items: list[dict[str, Any]] = []
@@ -182,15 +175,6 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
         "catalog_version": release.version,
         "catalog_hash": release.logical_hash,
     }
-
-
-def _prices(connection: sqlite3.Connection, question: QuoteQuestion) -> Prices:
-    """Return which offers count; a term, tier or region is of rents alone."""
-    hourly = read_choice(
-        connection, "hourly", question.currency, question.term, question.tier, question.provider, question.region,
-        question.date, question.since,
-    )  # fmt: skip
-    return Prices(hourly, replace(hourly, kind="purchase", term=None, tier=None, region=None, provider=None))
 
 
 @dataclass(frozen=True)

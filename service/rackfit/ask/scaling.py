@@ -70,7 +70,7 @@ def scaling(
     """
     question.check()
     if question.model is None or question.on is None:
-        raise UsageError("scaling needs a model and hardware (--on)")
+        raise UsageError("scaling needs a model and hardware")
     if not degrees or any(not 1 <= degree <= MOST_DEGREE for degree in degrees):
         raise UsageError(f"degrees = {list(degrees)}: expected whole numbers from 1 to {MOST_DEGREE}")
     if not 1 <= tokens <= 2**30:

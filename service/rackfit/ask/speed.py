@@ -33,7 +33,7 @@ def speed_one(connection: sqlite3.Connection, question: FitQuestion, prompt: int
     """
     question.check()
     if question.model is None or question.on is None:
-        raise UsageError("speed needs a model and hardware (--on)")
+        raise UsageError("speed needs a model and hardware")
     context = read_context(connection)
     subject = find_model(connection, question.model)
     found = [

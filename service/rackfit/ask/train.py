@@ -152,7 +152,7 @@ def train_one(connection: sqlite3.Connection, question: TrainQuestion) -> dict[s
     """
     question.check()
     if question.model is None or question.on is None:
-        raise UsageError("training needs a model and hardware (--on)")
+        raise UsageError("training needs a model and hardware")
     context = read_context(connection)
     subject = find_model(connection, question.model)
     answers = [
@@ -230,7 +230,7 @@ def _teacher(connection: sqlite3.Connection, question: TrainQuestion, subject: S
     """
     if question.teacher is None:
         if question.job == "distill":
-            raise UsageError("distill needs a teacher model (--teacher)")
+            raise UsageError("distill needs a teacher model (teacher)")
         return 0.0
     teacher = find_model(connection, question.teacher).anatomy.model.params_total
     return teacher / subject.anatomy.model.params_total

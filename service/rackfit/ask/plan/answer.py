@@ -108,9 +108,9 @@ def _assumptions(question: PlanQuestion, candidates: Candidates, rows: list[dict
     notes.append("power: limits of the accelerators (TDP); hosts, fans and losses come on top, see system_w")
     if question.power_limit is not None:
         notes.append("power limit: by the most frugal system of that shape on record, else by the accelerators alone")
-    offers = "per hour" if question.pay == HOUR else "to buy"
     choice = candidates.choice
-    notes.append(f"prices: {offers}, {choice.currency}, {choice.term or 'any term'}, as of {choice.date}")
+    offers = f"per hour, {choice.term or 'any term'}" if question.pay == HOUR else "to buy"
+    notes.append(f"prices: {offers}, {choice.currency}, as of {choice.date}")
     if any(row["engine_sequences"] < row["sequences_each"] for row in rows):
         notes.append("some need more sequences at a time than the engine's default (engine_sequences): raise it")
     return notes

@@ -11,7 +11,7 @@ import numpy
 from rackfit.ask.plan.options import Array, Entries, Option, find_entries, find_options
 from rackfit.ask.plan.question import MOST, OFFER_KINDS, PlanQuestion, ceil_share, largest_copies
 from rackfit.ask.plan.serving import Serving, find_serving
-from rackfit.ask.prices import priced, read_choice
+from rackfit.ask.prices import priced
 from rackfit.ask.question import Subject
 from rackfit.ask.speed_run import Records
 from rackfit.catalog.context import Context
@@ -115,10 +115,7 @@ def find_candidates(
     Raises:
         UsageError and its kinds: a name that cannot be read.
     """
-    choice = read_choice(
-        connection, OFFER_KINDS[question.pay], question.currency, question.term, question.tier, question.provider,
-        question.region, question.date, question.since,
-    )  # fmt: skip
+    choice = replace(question.choice(connection), kind=OFFER_KINDS[question.pay])
     options = find_options(connection, question, context, subject)
     by_configuration = priced(connection, choice).by_configuration
     offers = [by_configuration.get(option.shape["configuration_id"]) for option in options]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
+from rackfit.ask import prices
+from rackfit.ask.prices import OfferWords
 from rackfit.ask.question import FitQuestion, Subject
 from rackfit.catalog.read import rows_of
 from rackfit.catalog.resolve import resolve
@@ -18,7 +20,7 @@ ANY = "any"
 SMALLEST, CHEAPEST, PER_WATT, PER_MONEY = "smallest", "cheapest", "per-watt", "per-money"
 ORDERS = (SMALLEST, CHEAPEST, PER_WATT, PER_MONEY)
 HOUR, PURCHASE = "hour", "purchase"
-OFFER_KINDS = {HOUR: "hourly", PURCHASE: "purchase"}
+OFFER_KINDS = {HOUR: prices.HOURLY, PURCHASE: prices.PURCHASE}
 """How one pays -> kind of offer that counts."""
 REPLICAS = 8
 """Copies of a configuration side by side where the question sets no limit."""
@@ -28,8 +30,8 @@ _WHOLE = ("context", "users", "prompt", "output", "max_devices", "replicas", "li
 _ABOVE_ZERO = ("tokens_per_second", "ttft", "budget", "power_limit")
 
 
-@dataclass(frozen=True, slots=True)
-class PlanQuestion:
+@dataclass(frozen=True)
+class PlanQuestion(OfferWords):
     """What a user asks. None means that the user did not say."""
 
     model: str | Subject
@@ -53,14 +55,6 @@ class PlanQuestion:
     runtime: str | None = None
     budget: float | None = None
     pay: str = HOUR
-    currency: str | None = None
-    term: str | None = None
-    tier: str | None = None
-    provider: str | None = None
-    region: str | None = None
-    date: str | None = None
-    """Day on which an offer must hold."""
-    since: str | None = None
     power_limit: float | None = None
     """Watts of all devices, or of whole machines where a record says what they draw."""
     accelerators: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ def resolved(answers: Answers, asked: list[str]) -> tuple[str, list[str]]:
     if MACHINE in kinds and "model" not in kinds:
         return MACHINE, asked
     if len(kinds) > 1:
-        said = ", ".join(f"{name} is a {kind}" for name, (kind, _) in zip(asked, found, strict=True))
+        said = ", ".join(f"{name}: {kind}" for name, (kind, _) in zip(asked, found, strict=True))
         raise UsageError(f"{said}: expected items of one kind")
     return found[0][0], list(dict.fromkeys(key for _, key in found))
 
