@@ -10,8 +10,21 @@ from rackfit.ask import figures
 from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
+from rackfit.publish.pages import names
 from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, rows_file
+from rackfit.publish.pages.fields import (
+    CACHE,
+    CONTEXT,
+    ENGINE,
+    HARDWARE,
+    MODEL,
+    PRECISION,
+    PRICES,
+    SEQUENCES,
+    Field,
+    Group,
+)
 from rackfit.publish.pages.form import PageForm
 
 AMOUNTS = (
@@ -26,27 +39,29 @@ CSV_COLUMNS = (
     "utilisation", "beats_rent_from", "payback_years", "offer_id", "source_id", "missing",
     "assumptions",
 )  # fmt: skip
-FIELDS = (
-    ("model", "Model", "qwen3-32b", ""), ("on", "Hardware", "2x a100-sxm4-80gb", ""),
-    ("precision", "Weights", "the model's own", "rf-small"), ("context", "Context, tokens", "8192", "rf-small"),
-    ("sequences", "Sequences", "1", "rf-small"), ("utilisation", "Utilisation, share", "1", "rf-small"),
+GROUPS = (
+    Group("Question", (
+        MODEL, HARDWARE, PRECISION, CACHE, ENGINE, CONTEXT, SEQUENCES,
+        Field("utilisation", "Utilisation, share", "1", help="of the hours that are paid"),
+    )),
+    PRICES,
+    Group("Instead of offers, and beside the rent", (
+        Field("price", "Own price per hour", "offers on record", help="of the whole machine"),
+        Field("other_per_month", "Other costs per month", "0", help="egress, storage, network"),
+        Field("hosted_price", "Hosted, per million", "none", help="a hosted service's price of output tokens"),
+    )),
+    Group("Owning", (
+        Field("purchase_price", "Purchase price", "offers on record"),
+        Field("life_years", "Years", "4"),
+        Field("kwh_price", "Price of a kWh", "needed"),
+        Field("pue", "PUE", "1", help="power of the room over that of the machine"),
+        Field("power_watts", "Power, W", "on record"),
+        Field("idle_power", "Idle power, share", "1"),
+        Field("overheads", "Overheads per year", "0", help="room, staff, maintenance"),
+        Field("residual", "Residual worth", "0"),
+        Field("discount_rate", "Discount rate", "none", help="per year, 0.1 for 10 %"),
+    )),
 )  # fmt: skip
-PRICES = (
-    ("currency", "Currency", "USD", "rf-small"), ("term", "Term", "on-demand", "rf-small"),
-    ("tier", "Tier", "any", "rf-small"), ("provider", "Provider", "any", "rf-small"),
-    ("region", "Region", "any", "rf-small"), ("date", "On the day", "today", "rf-small"),
-    ("since", "Priced since", "any day", "rf-small"), ("price", "Own price per hour", "offers on record", "rf-small"),
-    ("other_per_month", "Other costs per month", "0", "rf-small"),
-    ("hosted_price", "Hosted, per million", "none", "rf-small"),
-)  # fmt: skip
-OWNING = (
-    ("purchase_price", "Purchase price", "offers on record", "rf-small"), ("life_years", "Years", "4", "rf-small"),
-    ("kwh_price", "Price of a kWh", "needed", "rf-small"), ("pue", "PUE", "1", "rf-small"),
-    ("power_watts", "Power, W", "on record", "rf-small"), ("idle_power", "Idle power, share", "1", "rf-small"),
-    ("overheads", "Overheads per year", "0", "rf-small"), ("residual", "Residual worth", "0", "rf-small"),
-    ("discount_rate", "Discount rate", "none", "rf-small"),
-)  # fmt: skip
-"""Fields of the form: name, label, what stands for an empty one, class."""
 
 
 @dataclass(frozen=True)
@@ -144,17 +159,17 @@ async def page(request: Any, datasette: Any) -> Any:
         rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)] if found else []
         return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "cost")
     return await html_response(
-        datasette, "rackfit_cost.html", _context(datasette, form, found, problem), request, status
+        datasette, "rackfit_cost.html", await _context(datasette, form, found, problem), request, status
     )
 
 
-def _context(
+async def _context(
     datasette: Any, form: CostForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
 ) -> dict[str, Any]:
     urls = datasette.urls
     shown: dict[str, Any] = {
         "form": form, "found": found, "problem": problem, "near": form.near_links(urls.path("/cost"), problem),
-        "groups": (("", FIELDS), ("Offers", PRICES), ("Owning", OWNING)),
+        "groups": GROUPS, "filled": names.filled, "lists": await names.lists(open_database(datasette), GROUPS),
     }  # fmt: skip
     if found is None:
         return shown

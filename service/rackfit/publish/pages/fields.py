@@ -46,15 +46,31 @@ HARDWARE = Field(
     help="a device, a system, or an expression: 8x h100-sxm5-80gb, 2 nodes x dgx-h100, a100-sxm4-80gb/2g.20gb",
 )  # fmt: skip
 
+PRECISION = Field("precision", "Weights", "as released", known="precisions")
+CACHE = Field("kv_precision", "Cache", "16 bits", known="caches")
+CONTEXT = Field("context", "Context, tokens", "8192", help="32k is 32,768")
+SEQUENCES = Field("sequences", "Sequences", "1", help="requests at a time")
+ENGINE = Field("runtime", "Engine", "by format", known="runtimes", help="a version may follow: vllm 0.11.0")
+PRICES = Group("Which prices count", (
+    Field("currency", "Currency", "USD"),
+    Field("term", "Term", "on-demand", help="spot, reserved, any"),
+    Field("tier", "Tier", "any"),
+    Field("provider", "Provider", "any"),
+    Field("region", "Region", "any"),
+    Field("date", "On the day", "today"),
+    Field("since", "Priced since", "any day"),
+))  # fmt: skip
+"""What every question of money can be asked about its offers."""
+
 FIT = (
     Group("Question", (
         MODEL,
         HARDWARE,
-        Field("precision", "Weights", "as released", known="precisions"),
-        Field("kv_precision", "Cache", "16 bits", known="caches"),
-        Field("context", "Context, tokens", "8192", help="32k is 32,768"),
-        Field("sequences", "Sequences", "1", help="requests at a time"),
-        Field("runtime", "Engine", "by format", known="runtimes", help="a version may follow: vllm 0.11.0"),
+        PRECISION,
+        CACHE,
+        CONTEXT,
+        SEQUENCES,
+        ENGINE,
     )),
     Group("Layout and memory of the devices", (
         Field("tp", "Tensor parallel", "best"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rackfit.ask import figures
@@ -10,9 +10,10 @@ from rackfit.ask.plan.question import ANY, CHEAPEST, HOUR, ORDERS, PER_MONEY, PE
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
+from rackfit.publish.pages import names
 from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, table_file
-from rackfit.publish.pages.fields import Field, Group
+from rackfit.publish.pages.fields import CACHE, ENGINE, MODEL, PRECISION, PRICES, Field, Group
 from rackfit.publish.pages.form import PageForm
 
 MOST_ROWS = 200
@@ -30,7 +31,7 @@ NAMES = figures.Figure(
 )
 GROUPS = (
     Group("Load and promise", (
-        Field("model", "Model", "llama-3.1-70b", wide=True),
+        MODEL,
         Field("users", "Users", "1"),
         Field("concurrency", "Share of them at once", "1", help="1: every user has a request running"),
         Field("headroom", "Spare, share", "0", help="0.2: a fifth more sequences"),
@@ -42,9 +43,9 @@ GROUPS = (
     )),
     Group("Model and engine", (
         Field("workload", "Workload", "none", help="serve-8k-16 sets context and users"),
-        Field("precision", "Weights", "as released", help="any: 16, 8 and 4 bits and Q4_K_M"),
-        Field("kv_precision", "Cache", "16 bits"),
-        Field("runtime", "Engine", "by format"),
+        replace(PRECISION, help="any: 16, 8 and 4 bits and Q4_K_M"),
+        CACHE,
+        ENGINE,
         Field("likely", "Plan by likely figures", choices=("yes",), empty="no: by low ends"),
     )),
     Group("Hardware and limits", (
@@ -55,16 +56,12 @@ GROUPS = (
         Field("power_limit", "Most watts", "any"),
         Field("budget", "Budget", "any"),
     )),
-    Group("Prices and order", (
+    Group("Order and kind of price", (
         Field("pay", "Price", choices=(PURCHASE,), empty="per hour"),
-        Field("currency", "Currency", "USD"),
-        Field("term", "Term", "on-demand"),
-        Field("tier", "Tier", "any"),
-        Field("provider", "Provider", "any"),
-        Field("region", "Region", "any"),
         Field("by", "Order", choices=tuple(name for name in ORDERS if name != SMALLEST), empty=SMALLEST),
         Field("limit", "Rows", "10"),
     )),
+    PRICES,
 )  # fmt: skip
 
 
@@ -147,7 +144,7 @@ async def page(request: Any, datasette: Any) -> Any:
     if (ending := (style or "").removeprefix(".")) in OFFERED:
         return await table_file(open_database(datasette), ending, lambda answers: _table(answers, found), problem)
     return await html_response(
-        datasette, "rackfit_plan.html", _context(datasette, form, found, problem), request, status
+        datasette, "rackfit_plan.html", await _context(datasette, form, found, problem), request, status
     )
 
 
@@ -157,13 +154,14 @@ def _table(answers: Answers, found: dict[str, Any] | None) -> Any:
     return plan_table(answers.connection, found or {})
 
 
-def _context(
+async def _context(
     datasette: Any, form: PlanForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
 ) -> dict[str, Any]:
     urls = datasette.urls
     place = urls.path("/plan")
     shown: dict[str, Any] = {
-        "form": form, "found": found, "problem": problem, "groups": GROUPS, "near": form.near_links(place, problem),
+        "form": form, "found": found, "problem": problem, "groups": GROUPS, "filled": names.filled,
+        "lists": await names.lists(open_database(datasette), GROUPS), "near": form.near_links(place, problem),
     }  # fmt: skip
     if found is None:
         return shown

@@ -14,7 +14,7 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names, quote_shown
 from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, table_file
-from rackfit.publish.pages.fields import Field, Group
+from rackfit.publish.pages.fields import CACHE, CONTEXT, ENGINE, PRECISION, PRICES, SEQUENCES, Field, Group
 from rackfit.publish.pages.form import PageForm
 from rackfit.tabular.table import Table
 
@@ -26,11 +26,11 @@ FIELDS = (
         Field("models", "Models", "qwen3-32b, gpt-oss-120b", wide=True, help="commas between"),
         Field("on", "Machines", "chosen by the wishes below", wide=True,
               help="devices, systems or expressions, commas between: nvidia-dgx-h100, 8x mi300x"),
-        Field("context", "Context, tokens", "8192", help="32k is 32,768"),
-        Field("sequences", "Sequences", "1", help="requests at a time"),
-        Field("precision", "Weights", "as released", known="precisions"),
-        Field("kv_precision", "Cache", "16 bits", known="caches"),
-        Field("runtime", "Engine", "by format", known="runtimes"),
+        CONTEXT,
+        SEQUENCES,
+        PRECISION,
+        CACHE,
+        ENGINE,
         Field("quantity", "Machines of each", "1"),
     )),
     Group("Wishes, where no machine is named", (
@@ -44,15 +44,7 @@ FIELDS = (
         Field("price_kind", "That price", "hourly", choices=("hourly", "purchase")),
         Field("limit", "Most machines", "10"),
     )),
-    Group("Which prices count", (
-        Field("currency", "Currency", "USD"),
-        Field("term", "Term", "on-demand", help="spot, reserved, any"),
-        Field("tier", "Tier", "any"),
-        Field("provider", "Provider", "any"),
-        Field("region", "Region", "any"),
-        Field("date", "On the day", "today"),
-        Field("since", "Priced since", "any day"),
-    )),
+    PRICES,
 )  # fmt: skip
 
 
