@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import date
+from datetime import date as Date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,6 +62,7 @@ async def ask_once(database: Any, key: Any, work: Callable[[Answers], Result]) -
     """
     key = (date.today(), key)
     kept: dict[Any, Any] = database.__dict__.setdefault("_rackfit_kept", {})
+    key = (Date.today(), key)
     if key in kept:
         found: Result = kept[key]
         return found

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rackfit.ask import figures
-from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, rows_file
+from rackfit.publish.pages.common import ask_once, open_database
+from rackfit.publish.pages.download import rows_file
 from rackfit.publish.pages.fields import (
     CACHE,
     CONTEXT,
@@ -26,6 +25,7 @@ from rackfit.publish.pages.fields import (
     Group,
 )
 from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.respond import ending_of, respond
 
 AMOUNTS = (
     "price", "other_per_month", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue",
@@ -144,23 +144,22 @@ def _rows(row: dict[str, Any], costs: list[dict[str, Any]]) -> Iterator[dict[str
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /cost, /cost.json and /cost.csv."""
-    style = request.url_vars.get("format")
-    form, status, found, problem = CostForm(), 200, None, None
-    try:
-        form = CostForm.read(request.args)
-        if form.asked or style:
-            found = await ask_once(open_database(datasette), form, lambda answers: answer(answers, form))
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if style == ".json":
-        return json_response(problem or found or {}, status)
-    if (ending := (style or "").removeprefix(".")) in OFFERED:
+    """Answer /cost, /cost.json, /cost.csv and /cost.xlsx."""
+    database, form = open_database(datasette), CostForm.read(request.args)
+
+    async def asked() -> Any:
+        if not form.asked and not ending_of(request):
+            return None
+        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
         rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)] if found else []
-        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "cost")
-    return await html_response(
-        datasette, "rackfit_cost.html", await _context(datasette, form, found, problem), request, status
-    )
+        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "cost")
+
+    return await respond(
+        request, datasette, "rackfit_cost.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
 
 
 async def _context(

@@ -7,14 +7,15 @@ from typing import Any
 
 from rackfit.ask import figures
 from rackfit.ask.plan.question import ANY, CHEAPEST, HOUR, ORDERS, PER_MONEY, PER_WATT, PURCHASE, SMALLEST
-from rackfit.errors import RackfitError, UsageError
+from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, table_file
+from rackfit.publish.pages.common import ask_once, open_database
+from rackfit.publish.pages.download import table_file
 from rackfit.publish.pages.fields import CACHE, ENGINE, MODEL, PRECISION, PRICES, Field, Group
 from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.respond import ending_of, respond
 
 MOST_ROWS = 200
 """Rows of a page; files have as many as are asked for."""
@@ -131,21 +132,20 @@ def answer(answers: Answers, form: PlanForm) -> dict[str, Any]:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /plan, /plan.json, /plan.csv and /plan.xlsx."""
-    style = request.url_vars.get("format")
-    form, status, found, problem = PlanForm(), 200, None, None
-    try:
-        form = PlanForm.read(request.args).checked()
-        if form.asked or style:
-            found = await ask_once(open_database(datasette), form, lambda answers: answer(answers, form))
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if style == ".json":
-        return json_response(problem or found or {}, status)
-    if (ending := (style or "").removeprefix(".")) in OFFERED:
-        return await table_file(open_database(datasette), ending, lambda answers: _table(answers, found), problem)
-    return await html_response(
-        datasette, "rackfit_plan.html", await _context(datasette, form, found, problem), request, status
-    )
+    database, form = open_database(datasette), PlanForm.read(request.args)
+
+    async def asked() -> Any:
+        if not form.asked and not ending_of(request):
+            return None
+        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
+        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
+
+    return await respond(
+        request, datasette, "rackfit_plan.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
 
 
 def _table(answers: Answers, found: dict[str, Any] | None) -> Any:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rackfit.ask import figures
-from rackfit.errors import RackfitError, UsageError
+from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names, quote_shown
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, open_database
 from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.fields import CACHE, CONTEXT, ENGINE, PRECISION, PRICES, SEQUENCES, Field, Group
 from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.respond import ending_of, respond
 from rackfit.tabular.table import Table
 
 SEVERAL = re.compile(r"\s*[,;\n]\s*")
@@ -109,25 +110,23 @@ def _table(answers: Answers, found: Mapping[str, Any] | None) -> Table:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /quote, /quote.json, /quote.csv and /quote.xlsx."""
-    ending = (request.url_vars.get("format") or "").removeprefix(".")
-    database = open_database(datasette)
-    form = QuoteForm.read(request.args)
-    status, found, problem = 200, None, None
-    try:
+    database, form = open_database(datasette), QuoteForm.read(request.args)
+
+    async def asked() -> Any:
         if form.models:
-            found = await ask_once(database, form, lambda answers: answer(answers, form))
-        elif ending or (form.asked and not form.on):
+            return await ask_once(database, form, lambda answers: answer(answers, form))
+        if ending_of(request) or (form.asked and not form.on):
             raise UsageError("a quote needs a model: models=NAME, several with commas between")
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if ending in OFFERED:
+        return None
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
         locale = request.args.get("_locale") or ""
         return await table_file(database, ending, lambda answers: _table(answers, found), problem, locale)
-    if ending:
-        return json_response(problem or found or {}, status)
-    return await html_response(
-        datasette, "rackfit_quote.html", await _context(datasette, form, found, problem), request, status
-    )
+
+    return await respond(
+        request, datasette, "rackfit_quote.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
 
 
 async def _context(

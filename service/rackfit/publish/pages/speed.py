@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rackfit.ask import figures
-from rackfit.errors import RackfitError, UnsupportedError, UsageError
+from rackfit.errors import UnsupportedError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, rows_file
+from rackfit.publish.pages.common import ask_once, open_database
+from rackfit.publish.pages.download import rows_file
 from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.respond import ending_of, respond
 from rackfit.publish.sql_speed import scaling_rows
 
 DEGREES = ("tp", "pp", "ep", "dp")
@@ -80,25 +81,25 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /speed, /speed.json and /speed.csv (the rows of scaling)."""
-    style = request.url_vars.get("format")
-    form, status, found, problem = SpeedForm(), 200, None, None
-    try:
-        form = SpeedForm.read(request.args).checked()
-        if form.asked or style:
-            found = await ask_once(open_database(datasette), form, lambda answers: answer(answers, form))
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if style == ".json":
-        return json_response(problem or found or {}, status)
-    if (ending := (style or "").removeprefix(".")) in OFFERED:
+    """Answer /speed, /speed.json, /speed.csv and /speed.xlsx (the rows of scaling)."""
+    database, form = open_database(datasette), SpeedForm.read(request.args)
+
+    async def asked() -> Any:
+        if not form.asked and not ending_of(request):
+            return None
+        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
         rows = [[row.get(name) for name in CSV_COLUMNS] for row in (found or {}).get("scaling") or []]
-        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "speed")
-    shown = _context(datasette, form, found, problem)
-    return await html_response(datasette, "rackfit_speed.html", shown, request, status)
+        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "speed")
+
+    return await respond(
+        request, datasette, "rackfit_speed.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
 
 
-def _context(
+async def _context(
     datasette: Any, form: SpeedForm, found: dict[str, Any] | None, problem: dict[str, Any] | None
 ) -> dict[str, Any]:
     urls = datasette.urls

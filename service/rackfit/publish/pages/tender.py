@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rackfit.errors import RackfitError, UsageError
+from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, open_database
 from rackfit.publish.pages.download import OFFERED, table_file
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.quote import SEVERAL
+from rackfit.publish.pages.respond import ending_of, respond
 
 NAME = "requirements.toml"
 """What the pasted text is called in errors."""
@@ -76,23 +77,22 @@ def answer(answers: Answers, form: TenderForm) -> dict[str, Any]:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /tender, /tender.json, /tender.csv and /tender.xlsx."""
-    ending = (request.url_vars.get("format") or "").removeprefix(".")
     database, form = open_database(datasette), TenderForm.read(request.args)
-    status, found, problem = 200, None, None
-    try:
+
+    async def asked() -> Any:
         if form.requirements:
-            found = await ask(database, lambda answers: answer(answers, form))
-        elif ending or form.asked:
+            return await ask(database, lambda answers: answer(answers, form))
+        if ending_of(request) or form.asked:
             raise UsageError("a tender check needs requirements: requirements=TOML")
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if ending in OFFERED:
+        return None
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
         return await table_file(database, ending, lambda answers: _table(answers, found), problem)
-    if ending:
-        return json_response(problem or found or {}, status)
-    return await html_response(
-        datasette, "rackfit_tender.html", _context(datasette, form, found, problem), request, status
-    )
+
+    return await respond(
+        request, datasette, "rackfit_tender.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
 
 
 def _table(answers: Answers, found: Mapping[str, Any] | None) -> Any:
@@ -101,7 +101,7 @@ def _table(answers: Answers, found: Mapping[str, Any] | None) -> Any:
     return tender_table(answers.connection, found or {})
 
 
-def _context(
+async def _context(
     datasette: Any, form: TenderForm, found: Mapping[str, Any] | None, problem: dict[str, Any] | None
 ) -> dict[str, Any]:
     urls, database = datasette.urls, open_database(datasette)

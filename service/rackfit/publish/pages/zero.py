@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rackfit.errors import RackfitError, UsageError
+from rackfit.errors import UsageError
 from rackfit.memory.training.recipes import MIXED_ADAM
 from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explained, smallest_count
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
-from rackfit.publish.pages.download import OFFERED, rows_file
+from rackfit.publish.pages.common import ask, open_database
+from rackfit.publish.pages.download import rows_file
 from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.respond import ending_of, respond
 
 DEVICES = 64
 MEMORY_GB = 80
@@ -88,25 +89,30 @@ def paper() -> list[dict[str, Any]]:
 
 
 async def page(request: Any, datasette: Any) -> Any:
-    """Answer /zero, /zero.json and /zero.csv."""
-    style = request.url_vars.get("format")
-    form, status, found, problem = ZeroForm(), 200, None, None
-    try:
-        form = ZeroForm.read(request.args).checked()
-        if form.model:
-            found = await ask(open_database(datasette), lambda answers: answer(answers, form))
-        elif form.asked or style:
+    """Answer /zero, /zero.json, /zero.csv and /zero.xlsx."""
+    database, form = open_database(datasette), ZeroForm.read(request.args)
+
+    async def asked() -> Any:
+        if form.checked().model:
+            return await ask(database, lambda answers: answer(answers, form))
+        if form.asked or ending_of(request):
             raise UsageError("name a model")
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if style == ".json":
-        return json_response(problem or found or {}, status)
-    if (ending := (style or "").removeprefix(".")) in OFFERED:
+        return None
+
+    async def file(ending: str, found: Any, problem: Any) -> Any:
         rows = [[row[name] for name in CSV_COLUMNS] for row in (found or {"stages": []})["stages"]]
-        return await rows_file(open_database(datasette), ending, problem, CSV_COLUMNS, rows, form.asked, "zero")
+        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "zero")
+
+    return await respond(
+        request, datasette, "rackfit_zero.html", asked(), file,
+        lambda found, problem: _context(datasette, form, found, problem),
+    )  # fmt: skip
+
+
+async def _context(datasette: Any, form: ZeroForm, found: Any, problem: Any) -> dict[str, Any]:
     urls, asked = datasette.urls, render.query_string(form.asked)
     database = open_database(datasette).name
-    shown = {
+    return {
         "form": form, "found": found, "problem": problem, "paper": paper(), "sizes": ("7.5B", "128B", "1T"),
         "near": form.near_links(urls.path("/zero"), problem),
         "model_href": render.page_link(urls, "model_id", found["model"]) if found else None,
@@ -114,4 +120,3 @@ async def page(request: Any, datasette: Any) -> Any:
         "json_href": f"{urls.path('/zero.json')}?{asked}",
         "csv_href": f"{urls.path('/zero.csv')}?{asked}",
     }  # fmt: skip
-    return await html_response(datasette, "rackfit_zero.html", shown, request, status)
