@@ -73,7 +73,13 @@ _BEST = {
 @click.option("--by", type=click.Choice(ORDERS), default="smallest", show_default=True, help="Order of the list")
 @price_options
 @limit_option(10)
-@click.option("--csv", "csv_file", type=FILE, help="Write the rows to this file too: .csv, .xlsx, .parquet or .json")
+@click.option(
+    "-o",
+    "--csv",
+    "csv_file",
+    type=FILE,
+    help="Write the rows to this file too: .csv .xlsx .parquet .json .jsonl",
+)
 @json_option
 @catalog_option
 def plan(
@@ -92,7 +98,7 @@ def plan(
     \b
     rackfit plan Llama-3.1-70B --users 50 --context 8k --tokens-per-second 15
     rackfit plan Qwen3-32B --users 400 --concurrency 0.1 --tokens-per-second 20 --ttft 2 --prompt 4k --budget 20
-    rackfit plan gpt-oss-120b --workload serve-8k-16 --vendor NVIDIA --by per-watt --csv plan.xlsx
+    rackfit plan gpt-oss-120b --workload serve-8k-16 --vendor NVIDIA --by per-watt -o plan.xlsx
     rackfit plan Llama-3.1-8B --users 30 --precision any --pay purchase --power-limit 2000 --json
     """
     from rackfit.ask.plan.answer import plan as find
