@@ -8,6 +8,7 @@ import sqlite3
 import openpyxl
 import pytest
 
+from rackfit.ask.cost import cost_one, cost_question
 from rackfit.ask.fit import fit_one
 from rackfit.ask.lists import where_it_runs
 from rackfit.ask.plan.answer import plan
@@ -15,6 +16,7 @@ from rackfit.ask.plan.question import PlanQuestion
 from rackfit.ask.question import FitQuestion
 from rackfit.ask.train import TrainQuestion, train_one
 from rackfit.export.answers import breakdown, listed
+from rackfit.export.cost_table import cost_table
 from rackfit.export.plan_table import plan_table
 from rackfit.tabular.formats import FORMATS, writer_of
 from rackfit.tabular.table import Table
@@ -78,3 +80,15 @@ def test_a_plan(connection: sqlite3.Connection) -> None:
     assert "memory_bytes_summed" in table.headers and dict(table.notes)["asked: model"] == "qwen/qwen3-8b"
     priced = [row for row in answer["results"] if row["offer_id"] is not None]
     assert bool(table.sources) == bool(priced)
+
+
+def test_a_cost(connection: sqlite3.Connection) -> None:
+    """A line per offer and kind of work; the term is the offer's, and the sources are those of the prices."""
+    answer = cost_one(connection, cost_question(model="Qwen3-8B", on="rtx-4090", kwh_price=0.3))
+    table = cost_table(connection, answer)
+    lines = [dict(zip(table.headers, row, strict=True)) for row in table.rows]
+    works = len(answer["speeds"])
+    assert len(lines) == works * (len(answer["offers"]) + len(answer["owned"])) > 0
+    meanings = {column.name: column.description or "" for column in table.columns}
+    assert meanings["term"].startswith("Term of the offer") and all(meanings.values())
+    assert {line["source_id"] for line in lines} == {source["source_id"] for source in table.sources}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
 from rackfit.publish.pages.common import ask_once, open_database
-from rackfit.publish.pages.download import rows_file
+from rackfit.publish.pages.download import table_file
 from rackfit.publish.pages.fields import (
     CACHE,
     CONTEXT,
@@ -30,14 +29,6 @@ from rackfit.publish.pages.respond import ending_of, respond
 AMOUNTS = (
     "price", "other_per_month", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue",
     "power_watts", "idle_power", "overheads", "residual", "discount_rate",
-)  # fmt: skip
-CSV_COLUMNS = (
-    "way", "model", "hardware", "device_count", "currency", "price_per_hour", "price_per_device_hour", "all_per_hour",
-    "purchase",
-    "provider", "product", "region", "term", "tier", "price_kind", "valid_from", "valid_until", "basis", "work",
-    "sequences", "figure", "per_million_likely", "per_million_low", "per_million_high", "per_million_bound",
-    "utilisation", "beats_rent_from", "payback_years", "offer_id", "source_id", "missing",
-    "assumptions",
 )  # fmt: skip
 GROUPS = (
     Group("Question", (
@@ -118,29 +109,10 @@ def answer(answers: Answers, form: CostForm) -> dict[str, Any]:
     return cost_one(answers.connection, cost_question(**form.values()))
 
 
-def flat(found: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the answer as rows of one table: one per way to pay and speed, without figures where none is known."""
-    about = {name: found[name] for name in ("model", "hardware", "device_count", "currency")}
-    about |= {"utilisation": found["inputs"]["utilisation"], "assumptions": "; ".join(found["assumptions"])}
-    for row in found["offers"]:
-        yield from _rows({**about, "way": "rented", **row}, row["per_million"])
-    for row in found["owned"]:
-        against = row["against_rent"] or {}
-        owned = {
-            "way": "owned", **row, "price_per_hour": row["per_hour"], "all_per_hour": row["per_hour"],
-            "price_per_device_hour": row["per_device_hour"],
-            "beats_rent_from": against.get("utilisation"), "payback_years": against.get("payback_years"),
-            "missing": "; ".join(row["missing"]),
-        }  # fmt: skip
-        yield from _rows({**about, **owned}, row["per_million"])
+def _table(answers: Answers, found: dict[str, Any] | None) -> Any:
+    from rackfit.export.cost_table import cost_table
 
-
-def _rows(row: dict[str, Any], costs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for cost in costs:
-        prices = {f"per_million_{name}": cost[name] for name in ("likely", "low", "high", "bound")}
-        yield {**row, **{name: cost[name] for name in ("work", "sequences", "figure")}, **prices}
-    if not costs:
-        yield row
+    return cost_table(answers.connection, found or {})
 
 
 async def page(request: Any, datasette: Any) -> Any:
@@ -153,8 +125,7 @@ async def page(request: Any, datasette: Any) -> Any:
         return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
 
     async def file(ending: str, found: Any, problem: Any) -> Any:
-        rows = [[row.get(name) for name in CSV_COLUMNS] for row in flat(found)] if found else []
-        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "cost")
+        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
 
     return await respond(
         request, datasette, "rackfit_cost.html", asked(), file,
