@@ -48,6 +48,8 @@ def test_engines_reserve_whole_blocks(connection):
 def test_weights_at_sixteen_bits_are_two_bytes_per_parameter(connection):
     """Llama-3.1-8B has 8,030,261,248 parameters (its safetensors index)."""
     assert one(connection, "select weights_bytes('llama-3.1-8b', 'bf16')") == 2 * 8_030_261_248
+    unreleased = "select weights_bytes(model_id, null) from models where native_precision_id is null limit 1"
+    assert one(connection, unreleased) is None
 
 
 def test_the_longest_request_inverts_the_cache(connection):

@@ -77,10 +77,16 @@ class Answers:
             raise UnknownNameError("weight precision", name, parsed.near)
         return found.id
 
-    def weights(self, model: str, precision: str | None) -> int:
-        """Return the bytes of all weights of a model; without a precision, in the checkpoint's own."""
+    def weights(self, model: str, precision: str | None) -> int | None:
+        """Return the bytes of all weights of a model.
+
+        Without a precision in the checkpoint's own; None where no released format is on record.
+        """
         subject = self.subject(model)
-        chosen = self.precision(precision or subject.precision_id or "bf16")
+        wanted = precision or subject.precision_id
+        if wanted is None:
+            return None
+        chosen = self.precision(wanted)
         key = (model, chosen.precision_id)
         if key not in self._weights:
             self._weights[key] = weights_bytes(subject.anatomy, chosen)

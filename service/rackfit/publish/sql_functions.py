@@ -76,7 +76,8 @@ def functions(answers: Answers) -> tuple[SqlFunction, ...]:
         SqlFunction("verdict_rank", 1, "verdict_rank(verdict)", "sorts verdicts, 3 fits to 0 cannot_run", verdict_rank),
         SqlFunction(
             "weights_bytes", 2, "weights_bytes(model, precision)",
-            "bytes of all weights; precision null: the checkpoint's own", _nothing_from_nothing(answers.weights),
+            "bytes of all weights; precision null: the checkpoint's own, null where none is on record",
+            _nothing_from_nothing(answers.weights),
         ),
         SqlFunction(
             "kv_bytes", 4, "kv_bytes(model, kv_precision, context, sequences)",
