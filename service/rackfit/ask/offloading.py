@@ -87,7 +87,8 @@ def _ram_reason(found: Offloaded, host: Host) -> str:
     needed, ram = found.host_needed / GIB, (host.ram_bytes or 0) / GIB
     if host.ram_bytes is None:
         return (
-            f"the devices hold their part, but the RAM of the host is not known: {needed:.2f} GiB needed (host_ram_gib)"
+            f"the devices hold their part, but the RAM of the host is not known: {needed:.2f} GiB needed "
+            "(--host-ram GIB, in an address host_ram_gib=GIB)"
         )
     if host.verdict(found.host_needed) == NO:
         return f"{needed:.2f} GiB needed in RAM against {ram:.2f} GiB: {needed - ram:.2f} GiB too much"

@@ -33,7 +33,7 @@ def fit_together(
     """
     question.check()
     if len(models) < 2 or question.on is None:
-        raise UsageError("several models together need hardware")
+        raise UsageError("several models together need hardware (--on)")
     if question.offloads:
         raise UsageError("several models together are answered without layers or experts in RAM: ask for each alone")
     machines = machines_of(connection, question)

@@ -33,7 +33,7 @@ def host_of(
     if machine.device.unified and stated_gib is None:
         return Host(0.0, None, ranks, each)
     if stated_gib is None and ram is None:
-        assumed.append("host: its memory is not on record, so what lies there is not checked (host_ram_gib)")
+        assumed.append("host: its memory is not on record, so what lies there is not checked (--host-ram GIB)")
     stated = stated_gib if stated_gib is not None else ram
     return Host(None if stated is None else stated * GIB, None if nvme is None else nvme * 1e12, ranks, each)
 
