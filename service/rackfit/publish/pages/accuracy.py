@@ -14,7 +14,7 @@ from rackfit.publish import render
 from rackfit.publish.pages import accuracy_rows as scored
 from rackfit.publish.pages import scatter
 from rackfit.publish.pages.accuracy_rows import Catalogued, Filters
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, rows_file
 
 GROUPED = (
@@ -64,9 +64,9 @@ def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /accuracy, /accuracy.json and /accuracy.csv."""
-    form = request.url_vars.get("format")
+    ending = ending_of(request)
     filters = read_filters(request.args)
-    status, problem, found = 200, None, None
+    problem, found = None, None
     rows: tuple[Row, ...] = ()
     names = [name for name in request.args if not name.startswith("_")]
     try:
@@ -74,14 +74,14 @@ async def page(request: Any, datasette: Any) -> Any:
         filters.check(found.choices, names)
         rows = tuple(row for row in found.rows if filters.keeps(row))
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if form == ".json":
-        return json_response(problem or report(rows, filters), status)
-    if (ending := (form or "").removeprefix(".")) in OFFERED:
+        problem = error_body(error)
+    if ending == "json":
+        return json_response(report(rows, filters), problem)
+    if ending in OFFERED:
         cells = ([getattr(row, name) for name in COLUMNS] for row in rows)
         return await rows_file(open_database(datasette), ending, problem, COLUMNS, cells, filters.asked, "accuracy")
     context = _context(datasette, filters, found, rows, problem)
-    return await html_response(datasette, "rackfit_accuracy.html", context, request, status)
+    return await html_response(datasette, "rackfit_accuracy.html", context, request, problem)
 
 
 def case_address(urls: Any, case_id: str) -> str:

@@ -62,19 +62,19 @@ async def page(request: Any, datasette: Any) -> Any:
     as_json = bool(request.url_vars.get("format"))
     database = open_database(datasette)
     task, forms = TASKS[0], {"inference": OwnForm(), "training": OwnTrainForm()}
-    status, found, problem = 200, None, None
+    found, problem = None, None
     try:
         task, forms = read_forms(request.args)
         if forms[task].asked or as_json:
             work: Any = inference if task == "inference" else training
             found = await ask_once(database, forms[task], lambda answers: work(answers, forms[task]))
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+        problem = error_body(error)
     if as_json:
-        return json_response(problem or {"task": task, "query": forms[task].asked, **(found or {})}, status)
+        return json_response({"task": task, "query": forms[task].asked, **(found or {})}, problem)
     context = await _context(datasette, task, forms, found)
     context |= {"problem": problem, "near": forms[task].near_links(_address(datasette.urls, task), problem)}
-    return await html_response(datasette, "rackfit_calculator.html", context, request, status)
+    return await html_response(datasette, "rackfit_calculator.html", context, request, problem)
 
 
 def _address(urls: Any, task: str) -> str:

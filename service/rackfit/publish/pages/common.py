@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import date
-from datetime import date as Date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +15,8 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.settings import is_catalog
 
 Result = TypeVar("Result")
+Problem = dict[str, Any] | None
+"""An error as `error_body` has it; None where there is none."""
 MOST_KEPT = 256
 """Answers that are kept for the next who asks the same: some 20 KB each."""
 _threads = threading.local()
@@ -62,7 +63,6 @@ async def ask_once(database: Any, key: Any, work: Callable[[Answers], Result]) -
     """
     key = (date.today(), key)
     kept: dict[Any, Any] = database.__dict__.setdefault("_rackfit_kept", {})
-    key = (Date.today(), key)
     if key in kept:
         found: Result = kept[key]
         return found
@@ -73,14 +73,33 @@ async def ask_once(database: Any, key: Any, work: Callable[[Answers], Result]) -
     return found
 
 
-def json_response(body: dict[str, Any], status: int = 200) -> Response:
-    """Return a JSON response."""
-    return Response.json(body, status=status)
+def ending_of(request: Any) -> str:
+    """Return how a request wants its answer: json, csv or xlsx; empty for a page."""
+    return (request.url_vars.get("format") or "").removeprefix(".")
 
 
-async def html_response(datasette: Any, template: str, context: dict[str, Any], request: Any, status: int) -> Response:
-    """Return a rendered page."""
-    return Response.html(await datasette.render_template(template, context, request=request), status=status)
+async def attempt(asked: Awaitable[Result]) -> tuple[Result | None, Problem]:
+    """Return an answer, or in its place the error that refuses it."""
+    try:
+        return await asked, None
+    except RackfitError as error:
+        return None, error_body(error)
+
+
+def json_response(body: dict[str, Any], problem: Problem = None) -> Response:
+    """Return an answer as JSON, or the problem in its place, with its status."""
+    return Response.json(problem or body, status=_status(problem))
+
+
+async def html_response(
+    datasette: Any, template: str, context: dict[str, Any], request: Any, problem: Problem = None
+) -> Response:
+    """Return a rendered page, with the status of the problem that it shows."""
+    return Response.html(await datasette.render_template(template, context, request=request), status=_status(problem))
+
+
+def _status(problem: Problem) -> int:
+    return 200 if problem is None else int(problem["status"])
 
 
 def error_body(error: RackfitError) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from rackfit.catalog.resolve import resolve_first
 from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.compare_machines import MachinesForm, details, machines
 from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
 from rackfit.publish.pages.download import OFFERED, rows_file
@@ -115,26 +115,26 @@ def table(found: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /compare, /compare.json and /compare.csv."""
     text = (request.args.get("items") or "").strip()
-    form = request.url_vars.get("format")
-    status, problem, found, asked, by = 200, None, None, [], MachinesForm()
+    ending = ending_of(request)
+    problem, found, asked, by = None, None, [], MachinesForm()
     try:
         by = MachinesForm.read(request.args).checked()
         asked = names(text)
-        if len(asked) < FEWEST and (form or (asked and request.args.get("only"))):
+        if len(asked) < FEWEST and (ending or (asked and request.args.get("only"))):
             raise UsageError(f"{len(asked)} items: expected {FEWEST} to {MOST}, with commas between")
         if asked:
             found = await ask(open_database(datasette), lambda answers: compare(answers, asked, by))
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+        problem = error_body(error)
         problem["name"] = getattr(error, "name", None) if isinstance(error, _Named) else None
-    if (ending := (form or "").removeprefix(".")) in OFFERED:
+    if ending in OFFERED:
         columns, rows = table(found) if found else ((), [])
         about = {"items": text, **by.asked}
         return await rows_file(open_database(datasette), ending, problem, columns, rows, about, "compare")
-    if form:
-        return json_response(problem or body(found or {}), status)
+    if ending:
+        return json_response(body(found) if found else {}, problem)
     context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences", by)
-    return await html_response(datasette, "rackfit_compare.html", context, request, status)
+    return await html_response(datasette, "rackfit_compare.html", context, request, problem)
 
 
 _Named = (UnknownNameError, AmbiguousNameError)

@@ -9,8 +9,7 @@ from rackfit.ask import figures
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
-from rackfit.publish.pages.common import ask_once, open_database
-from rackfit.publish.pages.download import table_file
+from rackfit.publish.pages.common import open_database
 from rackfit.publish.pages.fields import (
     CACHE,
     CONTEXT,
@@ -24,7 +23,8 @@ from rackfit.publish.pages.fields import (
     Group,
 )
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
+from rackfit.tabular.table import Table
 
 AMOUNTS = (
     "price", "other_per_month", "hosted_price", "utilisation", "purchase_price", "life_years", "kwh_price", "pue",
@@ -109,28 +109,10 @@ def answer(answers: Answers, form: CostForm) -> dict[str, Any]:
     return cost_one(answers.connection, cost_question(**form.values()))
 
 
-def _table(answers: Answers, found: dict[str, Any] | None) -> Any:
+def _table(answers: Answers, form: CostForm, found: Any) -> Table:
     from rackfit.export.cost_table import cost_table
 
-    return cost_table(answers.connection, found or {})
-
-
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /cost, /cost.json, /cost.csv and /cost.xlsx."""
-    database, form = open_database(datasette), CostForm.read(request.args)
-
-    async def asked() -> Any:
-        if not form.asked and not ending_of(request):
-            return None
-        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
-
-    return await respond(
-        request, datasette, "rackfit_cost.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
+    return cost_table(answers.connection, found)
 
 
 async def _context(
@@ -166,3 +148,11 @@ def money(value: float | None) -> str:
     if value is None:
         return "\u2014"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+QUESTION = Question(CostForm, answer, _table, "rackfit_cost.html", _context)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /cost, /cost.json, /cost.csv and /cost.xlsx."""
+    return await respond(request, datasette, QUESTION)

@@ -37,6 +37,11 @@ class PageForm:
         """The parameters that were filled in."""
         return {field.name: getattr(self, field.name) for field in fields(self) if getattr(self, field.name)}
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks something. Half a question does too: it is refused with what is missing."""
+        return bool(self.asked)
+
     def checked(self) -> Self:
         """Return the form.
 

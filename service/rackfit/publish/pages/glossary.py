@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rackfit.catalog.read import rows_of
-from rackfit.errors import RackfitError
 from rackfit.memory.training.domain import StateBytes
 from rackfit.memory.training.sharding import bytes_per_parameter, formula, reduction
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, attempt, html_response, json_response, open_database
 from rackfit.publish.pages.record import helpers
 
 SIZES = (7, 13, 70, 405)
@@ -141,13 +140,9 @@ def levels(answers: Answers) -> list[dict[str, Any]]:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /glossary and /glossary.json."""
-    status, problem, found = 200, None, None
-    try:
-        found = await ask(open_database(datasette), read)
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+    found, problem = await attempt(ask(open_database(datasette), read))
     if request.url_vars.get("format"):
-        return json_response(problem or {"ok": True, **(found or {})}, status)
+        return json_response({"ok": True, **(found or {})}, problem)
     urls = datasette.urls
     context = {
         "problem": problem,
@@ -159,4 +154,4 @@ async def page(request: Any, datasette: Any) -> Any:
         "rate": hierarchy.rate,
         **helpers(urls, open_database(datasette).name),
     }
-    return await html_response(datasette, "rackfit_glossary.html", context, request, status)
+    return await html_response(datasette, "rackfit_glossary.html", context, request, problem)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
-from rackfit.errors import CatalogError, RackfitError
+from rackfit.errors import CatalogError
 from rackfit.publish import named_queries, render
 from rackfit.publish.pages import matrix
-from rackfit.publish.pages.common import error_body, html_response, open_database
+from rackfit.publish.pages.common import attempt, html_response, open_database
 from rackfit.publish.pages.status import summary
 from rackfit.publish.settings import is_catalog
 
@@ -37,15 +37,11 @@ async def page(request: Any, datasette: Any) -> Any:
         database = open_database(datasette)
     except CatalogError:
         shown = {"rackfit": {"open": False}, "databases": list(datasette.databases.values())}
-        return await html_response(datasette, "rackfit_home.html", shown, request, 200)
+        return await html_response(datasette, "rackfit_home.html", shown, request)
     asked = matrix.read_asked(request.args)
-    status, problem = 200, None
     known = await _known(datasette, database)
-    try:
-        found = matrix.table(await matrix.cells(database, asked), asked, database, datasette.urls)
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-        found = {"columns": [], "rows": []}
+    cells, problem = await attempt(matrix.cells(database, asked))
+    found = matrix.table(cells or {}, asked, database, datasette.urls)
     query = render.query_string(asked.form.asked)
     shown = {
         "rackfit": {
@@ -53,7 +49,7 @@ async def page(request: Any, datasette: Any) -> Any:
             "said": matrix.said(asked), "files": datasette.urls.path("/matrix"), "query": f"?{query}" if query else "",
         }
     }  # fmt: skip
-    return await html_response(datasette, "rackfit_home.html", shown, request, status)
+    return await html_response(datasette, "rackfit_home.html", shown, request, problem)
 
 
 def _formats(asked: matrix.Asked) -> list[tuple[str, str, bool]]:

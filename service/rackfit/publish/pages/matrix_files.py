@@ -6,12 +6,11 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
-from rackfit.errors import RackfitError
 from rackfit.publish import render
 from rackfit.publish.drawings import matrix as drawing
 from rackfit.publish.pages import matrix
-from rackfit.publish.pages.common import error_body, json_response, open_database
-from rackfit.publish.pages.download import rows_file
+from rackfit.publish.pages.common import attempt, ending_of, json_response, open_database
+from rackfit.publish.pages.download import refusal, rows_file
 from rackfit.publish.pages.status import summary
 
 CSV_COLUMNS = ("model", "hardware", "verdict", "precision", "effective_bits", "context", "sequences", "why")
@@ -19,26 +18,23 @@ CSV_COLUMNS = ("model", "hardware", "verdict", "precision", "effective_bits", "c
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /matrix.svg, .csv, .xlsx and .json; /matrix is the front page's own."""
-    style = request.url_vars.get("format")
+    ending = ending_of(request)
     asked, urls = matrix.read_asked(request.args), datasette.urls
-    if style is None:
+    if not ending:
         return Response.redirect(render.asking(urls.path("/"), asked.form.asked).rstrip("?") + "#glance")
     database = open_database(datasette)
-    try:
-        found = matrix.table(await matrix.cells(database, asked), asked, database, urls)
-    except RackfitError as error:
-        body = error_body(error)
-        if style == ".json":
-            return json_response(body, error.http_status)
-        return Response.text(body["error"] + "\n", error.http_status)
-    if style == ".svg":
+    cells, problem = await attempt(matrix.cells(database, asked))
+    if problem is not None:
+        return json_response({}, problem) if ending == "json" else refusal(problem)
+    found = matrix.table(cells or {}, asked, database, urls)
+    if ending == "svg":
         release = (await summary(database))["release"]
         return Response(picture(found, asked, release), content_type="image/svg+xml; charset=utf-8")
     rows = list(flat(found, asked))
-    if style == ".json":
+    if ending == "json":
         return json_response({"query": asked.form.asked, "results": rows})
-    cells = [[row[name] for name in CSV_COLUMNS] for row in rows]
-    return await rows_file(database, style.removeprefix("."), None, CSV_COLUMNS, cells, asked.form.asked, "matrix")
+    listed = [[row[name] for name in CSV_COLUMNS] for row in rows]
+    return await rows_file(database, ending, None, CSV_COLUMNS, listed, asked.form.asked, "matrix")
 
 
 def flat(found: dict[str, Any], asked: matrix.Asked) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
-from rackfit.publish.pages.common import ask_once, open_database
-from rackfit.publish.pages.download import table_file
+from rackfit.publish.pages.common import open_database
 from rackfit.publish.pages.fields import CACHE, ENGINE, MODEL, PRECISION, PRICES, Field, Group
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
+from rackfit.tabular.table import Table
 
 MOST_ROWS = 200
 """Rows of a page; files have as many as are asked for."""
@@ -130,28 +130,10 @@ def answer(answers: Answers, form: PlanForm) -> dict[str, Any]:
     return plan(answers.connection, PlanQuestion(**form.values()))
 
 
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /plan, /plan.json, /plan.csv and /plan.xlsx."""
-    database, form = open_database(datasette), PlanForm.read(request.args)
-
-    async def asked() -> Any:
-        if not form.asked and not ending_of(request):
-            return None
-        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
-
-    return await respond(
-        request, datasette, "rackfit_plan.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
-
-
-def _table(answers: Answers, found: dict[str, Any] | None) -> Any:
+def _table(answers: Answers, form: PlanForm, found: Any) -> Table:
     from rackfit.export.plan_table import plan_table
 
-    return plan_table(answers.connection, found or {})
+    return plan_table(answers.connection, found)
 
 
 async def _context(
@@ -211,3 +193,11 @@ def _relaxed(form: PlanForm, row: dict[str, Any]) -> dict[str, str]:
     """Return the question with one requirement given up as far as is said."""
     value = "yes" if row["value"] is True else str(row["value"])
     return {**form.asked, row["requirement"]: value}
+
+
+QUESTION = Question(PlanForm, answer, _table, "rackfit_plan.html", _context)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /plan, /plan.json, /plan.csv and /plan.xlsx."""
+    return await respond(request, datasette, QUESTION)

@@ -12,11 +12,11 @@ from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names, quote_shown
-from rackfit.publish.pages.common import ask_once, open_database
-from rackfit.publish.pages.download import OFFERED, table_file
+from rackfit.publish.pages.common import open_database
+from rackfit.publish.pages.download import OFFERED
 from rackfit.publish.pages.fields import CACHE, CONTEXT, ENGINE, PRECISION, PRICES, SEQUENCES, Field, Group
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
 from rackfit.tabular.table import Table
 
 SEVERAL = re.compile(r"\s*[,;\n]\s*")
@@ -85,6 +85,11 @@ class QuoteForm(PageForm):
     since: str = ""
     limit: str = ""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for a quote: machines alone, as other pages link them, wait for their models."""
+        return bool(self.models) or (bool(self.asked) and not self.on)
+
     def several(self, name: str) -> tuple[str, ...]:
         """Return the names in a list, each once."""
         return tuple(dict.fromkeys(one for one in SEVERAL.split(getattr(self, name)) if one))
@@ -98,35 +103,16 @@ def answer(answers: Answers, form: QuoteForm) -> dict[str, Any]:
     """
     from rackfit.ask.quote import QuoteQuestion, quote
 
+    if not form.models:
+        raise UsageError("a quote needs a model: models=NAME, several with commas between")
     lists = {"models": form.several("models"), "on": form.several("on")}
     return quote(answers.connection, QuoteQuestion(**{**form.values(), **lists}), explain=False)
 
 
-def _table(answers: Answers, found: Mapping[str, Any] | None) -> Table:
+def _table(answers: Answers, form: QuoteForm, found: Any) -> Table:
     from rackfit.export.quote_table import quote_table
 
-    return quote_table(answers.connection, found or {})
-
-
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /quote, /quote.json, /quote.csv and /quote.xlsx."""
-    database, form = open_database(datasette), QuoteForm.read(request.args)
-
-    async def asked() -> Any:
-        if form.models:
-            return await ask_once(database, form, lambda answers: answer(answers, form))
-        if ending_of(request) or (form.asked and not form.on):
-            raise UsageError("a quote needs a model: models=NAME, several with commas between")
-        return None
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        locale = request.args.get("_locale") or ""
-        return await table_file(database, ending, lambda answers: _table(answers, found), problem, locale)
-
-    return await respond(
-        request, datasette, "rackfit_quote.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
+    return quote_table(answers.connection, found)
 
 
 async def _context(
@@ -151,3 +137,11 @@ async def _context(
         "assumed": quote_shown.assumed(items),
         "asked": quote_shown.asked(items),
     }
+
+
+QUESTION = Question(QuoteForm, answer, _table, "rackfit_quote.html", _context)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /quote, /quote.json, /quote.csv and /quote.xlsx."""
+    return await respond(request, datasette, QUESTION)

@@ -58,18 +58,18 @@ async def answer(request: Any, datasette: Any, page: RecordPage) -> Any:
     """Answer the page of one record; another name of it is a redirect to its own."""
     name = unquote(request.url_vars["name"]).strip()
     as_json = bool(request.url_vars.get("format"))
-    status, problem, found = 200, None, None
+    problem, found = None, None
     try:
         key, found = await ask(open_database(datasette), lambda answers: _find(answers, page, name))
         if found is None:
             place = render.page_link(datasette.urls, COLUMNS[page.kind], key)
             return Response.redirect(place + (".json" if as_json else ""))
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+        problem = error_body(error)
     if as_json:
-        return json_response(problem or {"ok": True, **(found or {})}, status)
+        return json_response({"ok": True, **(found or {})}, problem)
     context = _context(datasette, page, name, found, problem)
-    return await html_response(datasette, page.template, context, request, status)
+    return await html_response(datasette, page.template, context, request, problem)
 
 
 def _context(

@@ -8,10 +8,10 @@ from datasette.utils.asgi import Response
 
 from rackfit.catalog.read import rows_of
 from rackfit.catalog.resolve import near_names, resolve_first
-from rackfit.errors import RackfitError, UnknownNameError, UsageError
+from rackfit.errors import UnknownNameError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, attempt, html_response, json_response, open_database
 from rackfit.publish.pages.record import check_name
 from rackfit.records.names import name_key
 
@@ -102,21 +102,18 @@ async def page(request: Any, datasette: Any) -> Any:
     """Answer /search and /search.json."""
     text = (request.args.get("q") or "").strip()
     as_json = bool(request.url_vars.get("format"))
-    status, problem, found = 200, None, None
+    found, problem = None, None
     database = open_database(datasette)
-    try:
-        if text or as_json:
-            found = await ask(database, lambda answers: look_up(answers, text))
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+    if text or as_json:
+        found, problem = await attempt(ask(database, lambda answers: look_up(answers, text)))
     if found is not None and found["exact"] and not as_json:
         return Response.redirect(address(datasette.urls, database.name, found["exact"]["kind"], found["exact"]["id"]))
     for hit in found["hits"] if found else []:
         hit["href"] = address(datasette.urls, database.name, hit["kind"], hit["id"])
     if as_json:
-        return json_response(problem or {"ok": True, **(found or {})}, status)
+        return json_response({"ok": True, **(found or {})}, problem)
     context = _context(datasette, text, found, problem)
-    return await html_response(datasette, "rackfit_search.html", context, request, status)
+    return await html_response(datasette, "rackfit_search.html", context, request, problem)
 
 
 def _context(datasette: Any, text: str, found: dict[str, Any] | None, problem: dict[str, Any] | None) -> dict[str, Any]:

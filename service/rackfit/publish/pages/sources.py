@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rackfit.catalog.read import rows_of
-from rackfit.errors import RackfitError, UsageError
+from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, attempt, ending_of, html_response, json_response, open_database
 from rackfit.publish.pages.download import OFFERED, rows_file
 from rackfit.publish.pages.record import helpers
 
@@ -61,37 +61,20 @@ def read(answers: Answers, chosen: str) -> dict[str, Any]:
     }
 
 
-_kept: dict[tuple[str, int, str], dict[str, Any]] = {}
-
-
-def _read_once(answers: Answers, chosen: str) -> dict[str, Any]:
-    """Return `read`, made once per state of the file: counting every fact takes longer than a page may."""
-    key = (str(answers.path), answers.path.stat().st_mtime_ns, chosen)
-    if key not in _kept:
-        found = read(answers, chosen)
-        if len(_kept) > len(CLASSES):
-            _kept.clear()
-        _kept[key] = found
-    return _kept[key]
-
-
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /sources, /sources.json and /sources.csv."""
     chosen = (request.args.get("class") or "").strip()
-    form = request.url_vars.get("format")
-    status, problem, found = 200, None, None
-    try:
-        found = await ask(open_database(datasette), lambda answers: _read_once(answers, chosen))
-    except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
-    if (ending := (form or "").removeprefix(".")) in OFFERED:
+    database, ending = open_database(datasette), ending_of(request)
+    # Counting every fact takes longer than a page may: once a day.
+    found, problem = await attempt(ask_once(database, ("sources", chosen), lambda answers: read(answers, chosen)))
+    if ending in OFFERED:
         rows = [[row[name] for name in COLUMNS] for row in (found or {}).get("sources", [])]
         asked = {"class": chosen} if chosen else {}
-        return await rows_file(open_database(datasette), ending, problem, COLUMNS, rows, asked, "sources")
-    if form:
-        return json_response(problem or {"ok": True, **(found or {})}, status)
+        return await rows_file(database, ending, problem, COLUMNS, rows, asked, "sources")
+    if ending:
+        return json_response({"ok": True, **(found or {})}, problem)
     return await html_response(
-        datasette, "rackfit_sources.html", _context(datasette, chosen, found, problem), request, status
+        datasette, "rackfit_sources.html", _context(datasette, chosen, found, problem), request, problem
     )
 
 

@@ -10,11 +10,12 @@ from rackfit.errors import UnsupportedError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
-from rackfit.publish.pages.common import ask_once, open_database
-from rackfit.publish.pages.download import rows_file
+from rackfit.publish.pages.common import open_database
+from rackfit.publish.pages.download import rows_table
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
 from rackfit.publish.sql_speed import scaling_rows
+from rackfit.tabular.table import Table
 
 DEGREES = ("tp", "pp", "ep", "dp")
 CSV_COLUMNS = (
@@ -80,23 +81,9 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
     return found
 
 
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /speed, /speed.json, /speed.csv and /speed.xlsx (the rows of scaling)."""
-    database, form = open_database(datasette), SpeedForm.read(request.args)
-
-    async def asked() -> Any:
-        if not form.asked and not ending_of(request):
-            return None
-        return await ask_once(database, form.checked(), lambda answers: answer(answers, form))
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        rows = [[row.get(name) for name in CSV_COLUMNS] for row in (found or {}).get("scaling") or []]
-        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "speed")
-
-    return await respond(
-        request, datasette, "rackfit_speed.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
+def _table(answers: Answers, form: SpeedForm, found: dict[str, Any]) -> Table:
+    rows = [[row.get(name) for name in CSV_COLUMNS] for row in found.get("scaling") or []]
+    return rows_table(answers, CSV_COLUMNS, rows, form.asked, "speed")
 
 
 async def _context(
@@ -125,3 +112,11 @@ async def _context(
         "picture": hierarchy.picture(levels),
         "gb": lambda size: f"{size / 1e9:,.4g} GB",
     }
+
+
+QUESTION = Question(SpeedForm, answer, _table, "rackfit_speed.html", _context)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /speed, /speed.json, /speed.csv and /speed.xlsx (the rows of scaling)."""
+    return await respond(request, datasette, QUESTION)

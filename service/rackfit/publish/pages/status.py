@@ -40,7 +40,7 @@ async def page(datasette: Any) -> Any:
     try:
         database = open_database(datasette)
     except CatalogError as error:
-        return json_response(error_body(error), error.http_status)
+        return json_response({}, error_body(error))
     return json_response(
         {"ok": True, "version": version("rackfit"), "database": database.name, **await summary(database)}
     )

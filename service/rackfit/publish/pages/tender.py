@@ -9,11 +9,12 @@ from typing import Any
 from rackfit.errors import UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, open_database
-from rackfit.publish.pages.download import OFFERED, table_file
+from rackfit.publish.pages.common import open_database
+from rackfit.publish.pages.download import OFFERED
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.quote import SEVERAL
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
+from rackfit.tabular.table import Table
 
 NAME = "requirements.toml"
 """What the pasted text is called in errors."""
@@ -62,7 +63,8 @@ def answer(answers: Answers, form: TenderForm) -> dict[str, Any]:
     from rackfit.ask.tender.offered import MOST_OFFERED, named_systems, of_catalog
     from rackfit.ask.tender.requirements import parse_requirements
 
-    form.checked()
+    if not form.requirements:
+        raise UsageError("a tender check needs requirements: requirements=TOML")
     lines = parse_requirements(form.requirements, NAME)
     names = [name for name in SEVERAL.split(form.systems) if name]
     if len(names) > MOST_OFFERED:
@@ -75,30 +77,10 @@ def answer(answers: Answers, form: TenderForm) -> dict[str, Any]:
     return check_tender(answers.connection, lines, offered)
 
 
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /tender, /tender.json, /tender.csv and /tender.xlsx."""
-    database, form = open_database(datasette), TenderForm.read(request.args)
-
-    async def asked() -> Any:
-        if form.requirements:
-            return await ask(database, lambda answers: answer(answers, form))
-        if ending_of(request) or form.asked:
-            raise UsageError("a tender check needs requirements: requirements=TOML")
-        return None
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        return await table_file(database, ending, lambda answers: _table(answers, found), problem)
-
-    return await respond(
-        request, datasette, "rackfit_tender.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
-
-
-def _table(answers: Answers, found: Mapping[str, Any] | None) -> Any:
+def _table(answers: Answers, form: TenderForm, found: Any) -> Table:
     from rackfit.export.tender_table import tender_table
 
-    return tender_table(answers.connection, found or {})
+    return tender_table(answers.connection, found)
 
 
 async def _context(
@@ -120,3 +102,11 @@ async def _context(
         "lines": lines,
         "source_href": lambda key: render.row_link(urls, database.name, "sources", key),
     }
+
+
+QUESTION = Question(TenderForm, answer, _table, "rackfit_tender.html", _context, keep=False)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /tender, /tender.json, /tender.csv and /tender.xlsx."""
+    return await respond(request, datasette, QUESTION)

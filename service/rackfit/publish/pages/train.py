@@ -9,7 +9,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, names, train_shown
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.download import FILES, OFFERED, answer_file
 from rackfit.publish.pages.fields import TRAIN
 from rackfit.publish.pages.form import TrainForm, train_question_of
@@ -42,10 +42,10 @@ def explained(answers: Answers, form: TrainForm, sources: bool) -> dict[str, Any
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /train, and the same as .json, .csv and .xlsx."""
-    ending = (request.url_vars.get("format") or "").removeprefix(".")
+    ending = ending_of(request)
     as_json, as_file = bool(ending), ending in OFFERED
     form, database = TrainForm.read(request.args), open_database(datasette)
-    status, found, problem = 200, None, None
+    found, problem = None, None
     half = bool(form.model) != bool(form.on)
     try:
         if half and not as_json:
@@ -54,11 +54,11 @@ async def page(request: Any, datasette: Any) -> Any:
             key = ("train", as_file, form)
             found = await ask_once(database, key, lambda answers: explained(answers, form, not as_file))
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+        problem = error_body(error)
     if as_file:
         return await answer_file(database, ending, found, form.asked, "training", problem)
     if as_json:
-        return json_response(problem or {"query": form.asked, **(found or {})}, status)
+        return json_response({"query": form.asked, **(found or {})}, problem)
     urls = datasette.urls
     address = urls.path("/train")
     context: dict[str, Any] = {
@@ -69,4 +69,4 @@ async def page(request: Any, datasette: Any) -> Any:
     }  # fmt: skip
     if found is not None:
         context |= train_shown.shown(urls, database.name, form, found, address)
-    return await html_response(datasette, "rackfit_train.html", context, request, status)
+    return await html_response(datasette, "rackfit_train.html", context, request, problem)

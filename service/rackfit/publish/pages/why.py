@@ -10,7 +10,15 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import explain, fit_shown, listing
-from rackfit.publish.pages.common import ask, ask_once, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import (
+    ask,
+    ask_once,
+    ending_of,
+    error_body,
+    html_response,
+    json_response,
+    open_database,
+)
 from rackfit.publish.pages.download import FILES, OFFERED, answer_file
 from rackfit.publish.pages.form import Form, question_of
 
@@ -40,10 +48,10 @@ def answer(answers: Answers, form: Form, explained: bool = True) -> dict[str, An
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /why, and the same as .json, .csv and .xlsx."""
-    ending = (request.url_vars.get("format") or "").removeprefix(".")
+    ending = ending_of(request)
     as_json, as_file = bool(ending), ending in OFFERED
     form = Form.read(request.args)
-    status, found, problem = 200, None, None
+    found, problem = None, None
     try:
         if form.model and form.on:
             database = open_database(datasette)
@@ -55,13 +63,13 @@ async def page(request: Any, datasette: Any) -> Any:
         elif as_json or form.asked:
             raise UsageError("name a model, or the hardware it should run on, or both")
     except RackfitError as error:
-        status, problem = error.http_status, error_body(error)
+        problem = error_body(error)
     if as_file:
         return await answer_file(open_database(datasette), ending, found, form.asked, "fit", problem)
     if as_json:
-        return json_response(problem or found or {}, status)
+        return json_response(found or {}, problem)
     context = _context(datasette, form, found, problem)
-    return await html_response(datasette, "rackfit_why.html", context, request, status)
+    return await html_response(datasette, "rackfit_why.html", context, request, problem)
 
 
 async def _list(datasette: Any, form: Form, as_json: bool) -> Any:

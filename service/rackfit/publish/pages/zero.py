@@ -10,10 +10,11 @@ from rackfit.memory.training.recipes import MIXED_ADAM
 from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explained, smallest_count
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, open_database
-from rackfit.publish.pages.download import rows_file
+from rackfit.publish.pages.common import open_database
+from rackfit.publish.pages.download import rows_table
 from rackfit.publish.pages.form import PageForm
-from rackfit.publish.pages.respond import ending_of, respond
+from rackfit.publish.pages.respond import Question, respond
+from rackfit.tabular.table import Table
 
 DEVICES = 64
 MEMORY_GB = 80
@@ -57,6 +58,8 @@ def answer(answers: Answers, form: ZeroForm) -> dict[str, Any]:
     """
     from rackfit.ask.train_recipes import recipe_for
 
+    if not form.model:
+        raise UsageError("name a model")
     devices = form.count("devices", DEVICES, 2**20)
     memory = form.count("memory", MEMORY_GB, MOST_GB)
     subject = answers.subject(form.model)
@@ -88,25 +91,9 @@ def paper() -> list[dict[str, Any]]:
     ]
 
 
-async def page(request: Any, datasette: Any) -> Any:
-    """Answer /zero, /zero.json, /zero.csv and /zero.xlsx."""
-    database, form = open_database(datasette), ZeroForm.read(request.args)
-
-    async def asked() -> Any:
-        if form.checked().model:
-            return await ask(database, lambda answers: answer(answers, form))
-        if form.asked or ending_of(request):
-            raise UsageError("name a model")
-        return None
-
-    async def file(ending: str, found: Any, problem: Any) -> Any:
-        rows = [[row[name] for name in CSV_COLUMNS] for row in (found or {"stages": []})["stages"]]
-        return await rows_file(database, ending, problem, CSV_COLUMNS, rows, form.asked, "zero")
-
-    return await respond(
-        request, datasette, "rackfit_zero.html", asked(), file,
-        lambda found, problem: _context(datasette, form, found, problem),
-    )  # fmt: skip
+def _table(answers: Answers, form: ZeroForm, found: dict[str, Any]) -> Table:
+    rows = [[row[name] for name in CSV_COLUMNS] for row in found["stages"]]
+    return rows_table(answers, CSV_COLUMNS, rows, form.asked, "zero")
 
 
 async def _context(datasette: Any, form: ZeroForm, found: Any, problem: Any) -> dict[str, Any]:
@@ -120,3 +107,11 @@ async def _context(datasette: Any, form: ZeroForm, found: Any, problem: Any) -> 
         "json_href": f"{urls.path('/zero.json')}?{asked}",
         "csv_href": f"{urls.path('/zero.csv')}?{asked}",
     }  # fmt: skip
+
+
+QUESTION = Question(ZeroForm, answer, _table, "rackfit_zero.html", _context)
+
+
+async def page(request: Any, datasette: Any) -> Any:
+    """Answer /zero, /zero.json, /zero.csv and /zero.xlsx."""
+    return await respond(request, datasette, QUESTION)
