@@ -109,8 +109,8 @@ def needed_total(setting: CaseSetting) -> Figure:
 
 
 def longest_context(setting: CaseSetting) -> Figure:
-    """Return the longest context that one sequence gets from the pool, tokens."""
-    pool = pool_bytes(setting)
+    """Return the longest context that one sequence gets from the pool, tokens: its share where stages have queues."""
+    pool = pool_bytes(setting).scaled(setting.budget.queues(setting.layout().pp))
     held = _rank_cache(setting)
     value = float(held.tokens_within(pool.value))
     return Figure(value, float(held.tokens_within(pool.low)), float(held.tokens_within(pool.high)))

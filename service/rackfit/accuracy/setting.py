@@ -91,7 +91,7 @@ class CaseSetting:
     @cached_property
     def budget(self) -> Budget:
         """The engine's rules, with what the case switches."""
-        return switched(self.engine.budget, self.case)
+        return switched(self.engine.budget.for_stages(self.case.pp or 1), self.case)
 
     @property
     def count(self) -> int:

@@ -29,6 +29,9 @@ def warnings_of(setting: Setting, layout: Layout) -> list[str]:
     if layout.pp > 1 and setting.asked.sequences < layout.pp * layout.dp:
         few = "1 sequence" if setting.asked.sequences == 1 else f"{setting.asked.sequences} sequences"
         found.append(f"PP {layout.pp} with {few}: a token passes the stages one after another, the others wait")
+    queues = setting.budget.queues(layout.pp)
+    if queues > 1:
+        found.append(f"each of {queues} stages schedules requests of its own: one request gets 1/{queues} of the cache")
     if machine.nodes > 1 and layout.ep > machine.per_domain:
         found.append(f"EP {layout.ep} spans nodes: tokens travel to their experts over the network in every layer")
     return found

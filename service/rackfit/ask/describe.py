@@ -81,6 +81,7 @@ def whole(value: Any) -> int | None:
 
 def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     """Return the answer for a cell."""
+    setting = setting.over(cell.layout.pp)
     limit = setting.subject.max_context
     memory_limit = whole(cell.max_context)
     longest = limit if memory_limit is None else memory_limit if limit is None else min(limit, memory_limit)

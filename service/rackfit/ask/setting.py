@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rackfit.ask.beside import find_beside, image_tokens
@@ -64,6 +64,14 @@ class Setting:
         """Relative uncertainty of the memory: none of a figure that the user states."""
         stated = self.question.usable_gib or self.machine.usable_gib
         return 0.0 if stated is not None else self.machine.device.memory_spread
+
+    def over(self, stages: int) -> Setting:
+        """Return the setting under the rules that hold over so many pipeline stages, with a note where they differ."""
+        rules = self.budget.for_stages(stages)
+        if rules is self.budget:
+            return self
+        note = f"runtime: pipelines run on the engine before it here, rules of {rules.budget_id}"
+        return replace(self, budget=rules, assumed=(*self.assumed, note))
 
     @property
     def devices(self) -> int:

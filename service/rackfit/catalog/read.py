@@ -179,12 +179,20 @@ def budget_of(row: dict[str, Any]) -> Budget:
     own["prints_gib_as_gb"] = bool(row["prints_gib_as_gb"])
     own["loads_second_head"] = bool(row["loads_second_head"])
     own["embedding_on_host"] = bool(row["embedding_on_host"])
+    own["queue_per_stage"] = bool(row["queue_per_stage"])
     return Budget(**own)
 
 
 def read_budgets(connection: sqlite3.Connection) -> list[Budget]:
     """Return every engine budget, by id."""
-    return [budget_of(row) for row in rows_of(connection, "select * from runtime_budgets order by budget_id")]
+    rows = list(rows_of(connection, "select * from runtime_budgets order by budget_id"))
+    found = {row["budget_id"]: budget_of(row) for row in rows}
+    return [
+        replace(found[row["budget_id"]], pipeline_rules=found[row["pipeline_budget_id"]])
+        if row["pipeline_budget_id"]
+        else found[row["budget_id"]]
+        for row in rows
+    ]
 
 
 def precision_of(row: dict[str, Any], roles: list[tuple[str, float, str]]) -> Precision:

@@ -51,9 +51,9 @@ class Cell:
     """Bytes per device on the binding stage, and what follows from them. Numbers or arrays.
 
     `kv` is what the architecture needs, `kv_reserved` what the engine charges for the same tokens; the difference
-    (block rounding, windows that grow by batches in flight) is part of `runtime`, so that `total` is
-    weights + kv + workspace + runtime. `kv_pool` is all the cache the engine will set aside. `usable` is what the
-    engine may use on one device, `outside` what it takes beyond that.
+    (block rounding, windows that grow by batches in flight, queues that stay empty) is part of `runtime`, so that
+    `total` is weights + kv + workspace + runtime. `kv_pool` is all the cache the engine will set aside. `usable` is
+    what the engine may use on one device, `outside` what it takes beyond that.
     """
 
     layout: Layout
@@ -158,6 +158,7 @@ def evaluate(
     """
     if memory is None:
         memory = engine_total(device.memory_bytes, device.vendor, device.unified)
+    budget = budget.for_stages(layout.pp)
     if spread is None:
         spread = device.memory_spread
     asked = question.per_replica(layout.dp)
@@ -210,7 +211,9 @@ def bind(
     """
     asked, loads, extras = question.per_replica(layout.dp), parts.loads, parts.extras or (0.0,) * len(parts.loads)
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
-    charges = [cache.bytes(rounded) * asked.sequences for cache in parts.held]
+    queues = budget.queues(layout.pp)
+    slots = ceil_div(asked.sequences, queues) * queues
+    charges = [cache.bytes(rounded) * slots for cache in parts.held]
     stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index] + extras[index])
     weights, kv = loads[stage], parts.needs[stage].bytes(asked.context) * asked.sequences
     runtime = terms.runtime + extras[stage] + charges[stage] - kv
@@ -240,10 +243,10 @@ def bind(
         high=high,
         usable=terms.limit,
         verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
-        max_context=_least([cache.tokens_within(pool) for cache, pool in zip(parts.held, pools, strict=True)]),
-        max_sequences=tuple(_sequences(held, pools, length) * layout.dp for length in lengths),
-        most_sequences=_sequences(held, pools, rounded) * layout.dp,
-        sure_sequences=_sequences(held, sure, rounded) * layout.dp,
+        max_context=_least([cache.tokens_within(pool / queues) for cache, pool in zip(parts.held, pools, strict=True)]),
+        max_sequences=tuple(_sequences(held, pools, length, queues) * layout.dp for length in lengths),
+        most_sequences=_sequences(held, pools, rounded, queues) * layout.dp,
+        sure_sequences=_sequences(held, sure, rounded, queues) * layout.dp,
         stage=stage,
     )
 
@@ -261,11 +264,12 @@ def _least(values: list[Number]) -> Number:
     return least
 
 
-def _sequences(caches: list[CacheShape], pools: list[Number], context: int) -> Number:
+def _sequences(caches: list[CacheShape], pools: list[Number], context: int, queues: int) -> Number:
+    """Return how many requests of a context the pools hold, each of so many schedulers with an equal share."""
     counts = []
     for cache, pool in zip(caches, pools, strict=True):
-        each = cache.bytes(context)
-        counts.append(floor(maximum(pool, 0) / each) if each > 0 else float("inf") + 0 * pool)
+        each = cache.bytes(context) * queues
+        counts.append(floor(maximum(pool, 0) / each) * queues if each > 0 else float("inf") + 0 * pool)
     return _least(counts)
 
 

@@ -52,7 +52,8 @@ def evaluate_mixed(
         reason = _miscount(wish.counts, len(flat), anatomy.model.n_layers)
     if reason is not None:
         return None, reason, []
-    return _by_layers(Split(anatomy, precision, budget, question, layout, wish.added(layout)), flat, wish.counts)
+    rules = budget.for_stages(layout.pp)
+    return _by_layers(Split(anatomy, precision, rules, question, layout, wish.added(layout)), flat, wish.counts)
 
 
 def _miscount(counts: tuple[int, ...], devices: int, layers: int) -> str | None:

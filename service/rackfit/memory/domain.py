@@ -230,6 +230,22 @@ class Budget:
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]
     """Device names that take the smallest tier whatever their memory."""
+    queue_per_stage: bool = False
+    """Whether each stage of a pipeline schedules requests of its own, over blocks / stages."""
+    pipeline_rules: Budget | None = None
+    """Rules that hold where a pipeline has several stages, None for these."""
+
+    def for_stages(self, stages: int) -> Budget:
+        """Return the rules that hold over so many pipeline stages.
+
+        vLLM 0.8.0 to 0.9.0 runs a pipeline without Ray on its first engine (arg_utils, `_is_v1_supported_oracle`;
+        vllm#16057, vllm#18915).
+        """
+        return self if stages == 1 or self.pipeline_rules is None else self.pipeline_rules
+
+    def queues(self, stages: int) -> int:
+        """Return among how many schedulers a replica's blocks are divided."""
+        return stages if self.queue_per_stage else 1
 
     @property
     def conv_bits(self) -> int:

@@ -37,6 +37,8 @@ class Budget(Record):
     graph_mib: NonNegative
     graphs_in_budget: bool
     kv_block_tokens: PositiveCount
+    queue_per_stage: bool = False
+    pipeline_budget: Slug | None = None
     window_extra_batches: Count | None = None
     state_bits: Literal[16, 32]
     mla_cache: Literal["latent", "padded", "full_heads"]

@@ -37,6 +37,8 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "graph_bytes": round(record.graph_mib * MIB),
                 "graphs_in_budget": int(record.graphs_in_budget),
                 "kv_block_tokens": record.kv_block_tokens,
+                "queue_per_stage": int(record.queue_per_stage),
+                "pipeline_budget_id": record.pipeline_budget,
                 "window_extra_batches": record.window_extra_batches,
                 "state_bits": record.state_bits,
                 "mla_cache": record.mla_cache,
