@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import fields
 
 import pytest
 
 from rackfit.ask.lists import where_it_runs
 from rackfit.ask.machines import find_machines
-from rackfit.ask.prices import machine_offers, price_row, priced, read_choice
+from rackfit.ask.plan.question import PlanQuestion
+from rackfit.ask.prices import OfferWords, machine_offers, price_row, priced, read_choice
 from rackfit.ask.question import FitQuestion
+from rackfit.cli.planning import plan
 from rackfit.errors import UnknownNameError, UsageError
+from rackfit.money.offers import OFFER_WORDS
+from rackfit.publish.pages.fields import PRICES
+from rackfit.publish.pages.plan import PlanForm
 
 
 def test_every_configuration_has_a_price_or_is_counted(connection: sqlite3.Connection) -> None:
@@ -87,6 +93,16 @@ def test_words_are_read_in_any_case(connection: sqlite3.Connection) -> None:
     choice = read_choice(connection, provider="runpod", region="WESTUS3", term="ANY", currency="usd")
     assert (choice.provider, choice.term, choice.currency) == ("RunPod", None, "USD")
     assert (choice.region or "").casefold() == "westus3"
+
+
+def test_questions_commands_and_pages_have_the_same_words() -> None:
+    """What can be said of offers is one list: no question, command or form leaves one of its words out."""
+    words = set(OFFER_WORDS)
+
+    assert words == {field.name for field in fields(OfferWords)} == {field.name for field in PRICES.fields}
+    assert words <= {field.name for field in fields(PlanQuestion)}
+    assert words <= {field.name for field in fields(PlanForm)}
+    assert words <= {parameter.name for parameter in plan.params}
 
 
 @pytest.mark.parametrize("date", ["2026-13-01", "yesterday", "2026"])

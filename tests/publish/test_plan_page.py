@@ -68,6 +68,16 @@ def test_each_speed_leads_to_its_bound_and_assumptions(get, connection):
     assert get(fit).status_code == 200
 
 
+def test_the_purchase_list_counts_the_offers_that_the_plan_counted(get):
+    """The link to /quote keeps what was said of offers: provider and date too."""
+    words = {"provider": "RunPod", "since": "2025-01-01", "term": "any"}
+    text = get("/plan?" + urlencode({"model": "qwen3-8b", "limit": "2", **words})).text
+    address = html.unescape(re.search(r'href="(/quote\?models=[^"]+)"', text)[1])
+    asked = parse_qs(urlsplit(address).query)
+
+    assert {name: asked[name] for name in words} == {name: [said] for name, said in words.items()}
+
+
 def test_nothing_that_meets_it_leads_to_what_would(get):
     """Each requirement links to the question with it relaxed, which has an answer."""
     page = get("/plan?" + urlencode({**ASKED, "tokens_per_second": "500"}))

@@ -18,7 +18,7 @@ from rackfit.catalog.read_prices import read_offers
 from rackfit.errors import UsageError
 from rackfit.money.break_even import MONTHS_PER_YEAR, rent_or_hosted
 from rackfit.money.figures import above_zero, from_zero
-from rackfit.money.offers import RESTRICTED_TIERS, Applied, Choice, apply
+from rackfit.money.offers import OFFER_WORDS, RESTRICTED_TIERS, Applied, Choice, apply
 from rackfit.money.owning import HOURS_PER_YEAR
 from rackfit.money.tokens import cost_per_million_tokens
 from rackfit.speed.domain import BOUND
@@ -264,11 +264,8 @@ def _left_out(connection: sqlite3.Connection, machine: Machine, choice: Choice) 
 
 def _inputs(question: CostQuestion, choice: Choice) -> dict[str, Any]:
     """Return everything that was stated or taken as a default, ready to be edited and asked again."""
-    words = {
-        name: getattr(choice, name) for name in ("currency", "term", "tier", "provider", "region", "date", "since")
-    }
     return {
-        **words,
+        **{name: getattr(choice, name) for name in OFFER_WORDS},
         "price": question.price,
         "utilisation": question.utilisation,
         "other_per_month": question.other_per_month,

@@ -13,7 +13,7 @@ from typing import Any
 from rackfit.ask.machines import Machine
 from rackfit.catalog.read_prices import lowest_by_configuration, offers_for
 from rackfit.errors import UnknownNameError, UsageError
-from rackfit.money.offers import ON_DEMAND, OTHER_TERM, RESERVED, SPOT, Applied, Choice, Wanted
+from rackfit.money.offers import OFFER_WORDS, ON_DEMAND, OTHER_TERM, RESERVED, SPOT, Applied, Choice, Wanted
 
 TERM_CLASSES = (ON_DEMAND, SPOT, RESERVED, OTHER_TERM)
 ANY = "any"
@@ -55,9 +55,7 @@ class OfferWords:
         Raises:
             UnknownNameError, UsageError: as `read_choice`.
         """
-        hourly = read_choice(
-            connection, HOURLY, self.currency, self.term, self.tier, self.provider, self.region, self.date, self.since
-        )  # fmt: skip
+        hourly = read_choice(connection, HOURLY, **{name: getattr(self, name) for name in OFFER_WORDS})
         if kind == HOURLY:
             return hourly
         return replace(hourly, kind=kind, term=None, tier=None, provider=None, region=None)

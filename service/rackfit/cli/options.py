@@ -122,8 +122,6 @@ _PRICES = (
     click.option("--price-date", "date", metavar="DATE", help="Offers that hold on that day  [default: today]"),
     click.option("--priced-since", "since", metavar="DATE", help="Only prices dated from that day on"),
 )
-PRICE_WORDS = ("currency", "term", "tier", "provider", "region", "date", "since")
-"""Parameters of a command with price options, as `ask.prices.read_choice` calls them."""
 
 
 def price_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -135,9 +133,11 @@ def price_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def split_prices(asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the parameters of a command without those of prices, and those of prices."""
+    from rackfit.money.offers import OFFER_WORDS
+
     return (
-        {name: value for name, value in asked.items() if name not in PRICE_WORDS},
-        {name: asked[name] for name in PRICE_WORDS},
+        {name: value for name, value in asked.items() if name not in OFFER_WORDS},
+        {name: asked[name] for name in OFFER_WORDS},
     )
 
 

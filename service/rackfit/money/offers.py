@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import NamedTuple
 
@@ -199,6 +199,10 @@ class Choice:
         if self.term is None or offer.kind == "purchase":
             return True
         return self.term.casefold() in (offer.term_class, (offer.term or "").casefold())
+
+
+OFFER_WORDS = tuple(one.name for one in fields(Choice) if one.name not in ("kind", "flagged"))
+"""What a question can say of the offers that count: the parameters of questions, commands and pages of money."""
 
 
 def _same(one: str | None, other: str | None) -> bool:

@@ -22,7 +22,7 @@ from rackfit.publish.pages.fields import (
     Field,
     Group,
 )
-from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.form import PricedForm
 from rackfit.publish.pages.respond import Question, respond
 from rackfit.tabular.table import Table
 
@@ -56,7 +56,7 @@ GROUPS = (
 
 
 @dataclass(frozen=True)
-class CostForm(PageForm):
+class CostForm(PricedForm):
     """What the page was asked, by the names of `rackfit cost`."""
 
     FIGURES = {
@@ -77,13 +77,6 @@ class CostForm(PageForm):
     ep: str = ""
     dp: str = ""
     utilisation: str = ""
-    currency: str = ""
-    term: str = ""
-    tier: str = ""
-    provider: str = ""
-    region: str = ""
-    date: str = ""
-    since: str = ""
     price: str = ""
     other_per_month: str = ""
     hosted_price: str = ""

@@ -104,6 +104,19 @@ class PageForm:
 
 
 @dataclass(frozen=True)
+class PricedForm(PageForm):
+    """A form of a question of money: which offers count, by the words of `money.offers`."""
+
+    currency: str = ""
+    term: str = ""
+    tier: str = ""
+    provider: str = ""
+    region: str = ""
+    date: str = ""
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class Form(PageForm):
     """What /why and /calculator are asked: everything that `rackfit fit` can be asked, by the same names."""
 

@@ -8,12 +8,13 @@ from typing import Any
 from rackfit.ask import figures
 from rackfit.ask.plan.question import ANY, CHEAPEST, HOUR, ORDERS, PER_MONEY, PER_WATT, PURCHASE, SMALLEST
 from rackfit.errors import UsageError
+from rackfit.money.offers import OFFER_WORDS
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import names
 from rackfit.publish.pages.common import open_database
 from rackfit.publish.pages.fields import CACHE, ENGINE, MODEL, PRECISION, PRICES, Field, Group
-from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.form import PricedForm
 from rackfit.publish.pages.respond import Question, respond
 from rackfit.tabular.table import Table
 
@@ -67,7 +68,7 @@ GROUPS = (
 
 
 @dataclass(frozen=True)
-class PlanForm(PageForm):
+class PlanForm(PricedForm):
     """What the page was asked, by the names of `rackfit plan`."""
 
     FIGURES = {
@@ -101,13 +102,6 @@ class PlanForm(PageForm):
     power_limit: str = ""
     budget: str = ""
     pay: str = ""
-    currency: str = ""
-    term: str = ""
-    tier: str = ""
-    provider: str = ""
-    region: str = ""
-    date: str = ""
-    since: str = ""
     by: str = ""
     limit: str = ""
 
@@ -181,7 +175,7 @@ async def _context(
 def _quoted(form: PlanForm, query: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the question that makes a purchase list of the first configurations."""
     machines = list(dict.fromkeys(row["configuration"] for row in rows))[:QUOTED]
-    kept = {name: getattr(form, name) for name in ("kv_precision", "runtime", "currency", "term", "tier", "region")}
+    kept = {name: getattr(form, name) for name in ("kv_precision", "runtime", *OFFER_WORDS)}
     several = form.precision.casefold() == ANY
     return {
         "models": query["model"], "on": ", ".join(machines), "context": query["context"],

@@ -15,7 +15,7 @@ from rackfit.publish.pages import names, quote_shown
 from rackfit.publish.pages.common import open_database
 from rackfit.publish.pages.download import OFFERED
 from rackfit.publish.pages.fields import CACHE, CONTEXT, ENGINE, PRECISION, PRICES, SEQUENCES, Field, Group
-from rackfit.publish.pages.form import PageForm
+from rackfit.publish.pages.form import PricedForm
 from rackfit.publish.pages.respond import Question, respond
 from rackfit.tabular.table import Table
 
@@ -50,7 +50,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True)
-class QuoteForm(PageForm):
+class QuoteForm(PricedForm):
     """What the page was asked, by the names of `rackfit export quote`."""
 
     MOST_CHARACTERS = 1000
@@ -76,13 +76,6 @@ class QuoteForm(PageForm):
     max_devices: str = ""
     max_price: str = ""
     price_kind: str = ""
-    currency: str = ""
-    term: str = ""
-    tier: str = ""
-    provider: str = ""
-    region: str = ""
-    date: str = ""
-    since: str = ""
     limit: str = ""
 
     @property
