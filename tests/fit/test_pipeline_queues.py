@@ -56,7 +56,7 @@ def test_one_scheduler_shares_all_blocks(stages: int, sequences: int) -> None:
 @pytest.mark.parametrize(
     ("said", "stages", "rules", "queues"),
     [
-        ("vllm 0.6.4", 2, "vllm-v0-0.5", 2),
+        ("vllm 0.6.4", 2, "vllm-v0-0.5.3", 2),
         ("vllm 0.8.5", 2, "vllm-v0-0.8", 2),
         ("vllm 0.8.5", 1, "vllm-v1-0.8", 1),
         ("vllm 0.9.0", 2, "vllm-v0-0.8", 2),

@@ -251,6 +251,7 @@ VLLM_V0 = budget(
     budget_id="vllm-v0", engine="V0", version_from="0.5.0", profiled_tokens="context", sampler_bytes_per_logit=0.0,
     non_torch_bytes_single=320 * MIB, non_torch_bytes_parallel=320 * MIB, window_extra_batches=None,
     tiers=(Tier(0, 2048, 256),), small_tier_names=(), queue_per_stage=True,
+    chunked_above=32768,
 )  # fmt: skip
 # llama.cpp: whole layers per device, all of the free memory, compute buffer of 512 rows, embedding on the host
 LLAMA_CPP = budget(

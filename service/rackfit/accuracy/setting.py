@@ -18,7 +18,7 @@ from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.budget import CHUNK_TOKENS, GIB, Knobs, engine_total
+from rackfit.memory.budget import GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
 from rackfit.memory.precision_names import parse_kv, parse_precision
@@ -113,14 +113,13 @@ class CaseSetting:
         share = self.case.number("gpu_memory_utilization") or self.case.number("mem_fraction_static")
         tokens, sequences = self.case.number("max_num_batched_tokens"), self.case.number("max_num_seqs")
         tokens = tokens or self.case.number("ubatch")
-        if self.case.switch("chunked_prefill") and tokens is None:
-            tokens = float(CHUNK_TOKENS)
         eager = self.case.switch("enforce_eager") is True or self.case.switch("cuda_graphs") is False
         return Knobs(
             utilization=share if share and share <= 1 else None,
             batched_tokens=int(tokens) if tokens else None,
             max_sequences=int(sequences) if sequences else None,
             eager=eager,
+            chunked=self.case.switch("chunked_prefill"),
             text_only=self._text_only(),
         )
 

@@ -19,8 +19,11 @@ from rackfit.memory.graphs import graph_bytes
 
 GIB = 2**30
 MIB = 2**20
-CHUNKED_ABOVE = 32768
-CHUNK_TOKENS = 2048
+LEAST_PROFILED = 2048
+LEAST_PROFILED_WITH_IMAGES = 5120
+LEAST_PROFILED_BY_ENCODERS = 32768
+"""Floors of vLLM V0's batch where prefill is not chunked (config.py, 0.2.5 to 0.8.5: `max(max_model_len, 2048)` and the
+two `_MAX_NUM_BATCHED_TOKENS`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Knobs:
     max_sequences: int | None = None
     eager: bool = False
     reserve_bytes: int = 0
+    chunked: bool | None = None
+    """Whether prefill is chunked, for engines that profile the context; None: by the engine's own rule."""
     text_only: bool = False
     """Images are switched off: nothing is profiled for them."""
 
@@ -122,17 +127,28 @@ def encoder_bytes(anatomy: Anatomy, layout: Layout) -> float:
     )  # fmt: skip
 
 
-def profiled_context(anatomy: Anatomy, context: int, knobs: Knobs) -> int:
+def profiled_context(anatomy: Anatomy, budget: Budget, context: int, knobs: Knobs) -> int:
     """Return the tokens that vLLM V0 profiles: the context, or one chunk where prefill is chunked.
 
-    Chunked prefill is on by itself above 32768 tokens, in chunks of 2048: a longer context can leave more cache. It is
-    not with latent attention, windows or towers (runtime_rules, term chunked_prefill_default).
+    From 0.5.3 on chunked prefill is on by itself above 32768 tokens, in chunks of 512, from 0.6.5 on of 2048: a longer
+    context can leave more cache. It is not with latent attention, windows or towers (arg_utils and config of those
+    versions; runtime_rules, term chunked_prefill_default).
     """
     if knobs.batched_tokens is not None:
         return knobs.batched_tokens
-    plain = not anatomy.model.kv_lora_rank and not anatomy.tower_params
-    plain = plain and not any(group.window for group in anatomy.model.groups)
-    return CHUNK_TOKENS if plain and context > CHUNKED_ABOVE else context
+    images = anatomy.tower_params > 0
+    least = LEAST_PROFILED_WITH_IMAGES if images else LEAST_PROFILED
+    if _chunked(anatomy, budget, context) if knobs.chunked is None else knobs.chunked:
+        return max(budget.tiers[0].batched_tokens, least if images else 0)
+    return max(context, least if anatomy.caches_tokens else LEAST_PROFILED_BY_ENCODERS)
+
+
+def _chunked(anatomy: Anatomy, budget: Budget, context: int) -> bool:
+    """Return whether an engine that profiles the context chunks it by itself."""
+    latent = anatomy.model.kv_lora_rank and budget.mla_cache != "full_heads"
+    windowed = any(group.window for group in anatomy.model.groups)
+    plain = not latent and not windowed and not anatomy.tower_params
+    return plain and budget.chunked_above is not None and context > budget.chunked_above
 
 
 def _reserve_share(total: Number, tokens: Number, graph_sequences: Number, layout: Layout) -> Number:
@@ -159,7 +175,7 @@ def engine_terms(
     tokens, sequences = tier_sizes(budget, total, device.name, knobs)
     rows = {
         "batched_tokens": tokens,
-        "context": profiled_context(anatomy, context, knobs) + 0 * total,
+        "context": profiled_context(anatomy, budget, context, knobs) + 0 * total,
         "ubatch": tokens,
         "none": 0 * total,
     }

@@ -230,6 +230,8 @@ class Budget:
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]
     """Device names that take the smallest tier whatever their memory."""
+    chunked_above: int | None = None
+    """Context above which a profiled context is taken in chunks of the token budget; None: never by itself."""
     queue_per_stage: bool = False
     """Whether each stage of a pipeline schedules requests of its own, over blocks / stages."""
     pipeline_rules: Budget | None = None

@@ -27,6 +27,7 @@ class Budget(Record):
     utilization: Positive
     parallelism: Literal["tensor", "layers"]
     profiled_tokens: Literal["batched_tokens", "context", "ubatch", "none"]
+    chunked_above: PositiveCount | None = None
     forward_bytes: NonNegative
     sampler_bytes_per_logit: NonNegative
     persistent_bytes_per_logit: NonNegative

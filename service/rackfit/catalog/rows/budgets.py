@@ -27,6 +27,7 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "utilization": float(record.utilization),
                 "parallelism": record.parallelism,
                 "profiled_tokens": record.profiled_tokens,
+                "chunked_above": record.chunked_above,
                 "forward_bytes": float(record.forward_bytes),
                 "sampler_bytes_per_logit": float(record.sampler_bytes_per_logit),
                 "persistent_bytes_per_logit": float(record.persistent_bytes_per_logit),

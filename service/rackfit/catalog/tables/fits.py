@@ -49,6 +49,7 @@ class BudgetRow(SQLModel, table=True):
     confidence: str = Field(sa_type=Text)
     note: str | None = Field(default=None, sa_type=Text)
     queue_per_stage: int = Field(default=0, sa_type=Integer)
+    chunked_above: int | None = Field(default=None, sa_type=Integer)
     pipeline_budget_id: str | None = Field(default=None, sa_type=Text, foreign_key="runtime_budgets.budget_id")
 
 
