@@ -17,6 +17,7 @@ from rackfit.accuracy.cases import CONFIGURATION, REQUIRED, parse_case, read_cas
 from rackfit.accuracy.engines import find_engine
 from rackfit.accuracy.quantities import QUANTITIES, SPEED, TRAINING
 from rackfit.accuracy.score import CSV_COLUMNS, Estimate, Report, estimate_case, measured_value, score
+from rackfit.accuracy.setting import setting_of
 from rackfit.catalog.context import Context, read_context
 from rackfit.errors import RackfitError, UsageError
 from rackfit.paths import packaged
@@ -297,6 +298,15 @@ def test_resolved_case(estimate: Callable[..., Estimate]) -> None:
     assert (found.model_id, found.accelerator_id, found.precision_id) == (
         "qwen/qwen3-32b", "nvidia-h100-sxm5-80gb", "bf16",
     )  # fmt: skip
+
+
+def test_class_of_models(estimate: Callable[..., Estimate], connection: sqlite3.Connection, context: Context) -> None:
+    """A name of several models is answered with the usual one, and the answer says which it took."""
+    found = setting_of(connection, context, parse_case({**CASE, "model_id": "Mistral 7B"}))
+
+    assert found.subject is not None and found.subject.shown == "mistralai/mistral-7b-v0.1"
+    assert any("taken for the class 'Mistral 7B'" in said for said in found.assumed)
+    assert estimate(model_id="Mistral 7B").status == "resolved"
 
 
 @pytest.mark.parametrize(

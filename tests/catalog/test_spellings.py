@@ -30,6 +30,9 @@ from rackfit.errors import UnknownNameError, UsageError
         ("gpt-oss:20b", "openai/gpt-oss-20b", "mxfp4_experts_bf16"),
         ("llama3.1:70b-instruct-q4_K_M", "meta-llama/llama-3.1-70b", "ggufmix_q4_k_m"),
         ("Qwen 3 32B", "qwen/qwen3-32b", "bf16"),
+        ("unsloth/Qwen3-30B-A3B-128K-GGUF", "qwen/qwen3-30b-a3b", "bf16"),
+        ("Llama-3.1-8B (torchtitan config)", "meta-llama/llama-3.1-8b", "bf16"),
+        ("IBM Granite 3.3 8B", "ibm-granite/granite-3.3-8b-instruct", "bf16"),
     ],
 )
 def test_models_as_others_write_them(connection: sqlite3.Connection, name: str, model: str, precision: str) -> None:
@@ -53,6 +56,21 @@ def test_models_as_others_write_them(connection: sqlite3.Connection, name: str, 
         ("Gaudi2 96GB", "intel-gaudi2", 1),
         ("RTX 6000 Pro Blackwell", "nvidia-rtx-pro-6000-blackwell-ws", 1),
         ("A100-SXM4-80GB MIG 3g.40gb", "nvidia-a100-sxm4-80gb", 1),
+        ("M1 7\u2011Core GPU 8GB", "apple-m1", 1),
+        ("M4 Mac mini 16GB", "apple-m4", 1),
+        ("Intel\u00ae Arc\u2122 A770", "intel-arc-a770-16gb", 1),
+        ("NVIDIA A6000", "nvidia-rtx-a6000", 1),
+        ("MI300X OAM", "amd-mi300x", 1),
+        ("Tenstorrent Wormhole n300", "tenstorrent-n300", 1),
+        ("Free Colab T4 15GB", "nvidia-t4", 1),
+        ("Kaggle T4 x2", "nvidia-t4", 2),
+        ("ml.g5.12xlarge", "nvidia-a10g", 4),
+        ("80 GB GPU", "nvidia-h100-sxm5-80gb", 1),
+        ("dual 3090", "nvidia-rtx-3090", 2),
+        ("8 H100 SXM5 80GB", "nvidia-h100-sxm5-80gb", 8),
+        ("2x8 H100 SXM5 80GB", "nvidia-h100-sxm5-80gb", 16),
+        ("2 nodes x 8 H100 SXM5 80GB", "nvidia-h100-sxm5-80gb", 16),
+        ("RTX PRO 6000 Blackwell Server Edition 2x", "nvidia-rtx-pro-6000-blackwell-server", 2),
     ],
 )
 def test_hardware_as_others_write_it(connection: sqlite3.Connection, text: str, device: str, count: int) -> None:
@@ -67,6 +85,33 @@ def test_a_size_in_brackets_is_part_of_the_name(connection: sqlite3.Connection) 
     assert devices == {"nvidia-h100-nvl-94gb", "nvidia-h100-sxm5-94gb"}
     with pytest.raises((UnknownNameError, UsageError)):
         find_machines(connection, "RTX 3090 (12GB)")
+
+
+@pytest.mark.parametrize("text", ["RTX 3090 48GB", "Quadro A4000 Max", "T4 24GB", "8 GPUs", "dual", "Radeon M40"])
+def test_words_that_tell_parts_apart_stay(connection: sqlite3.Connection, text: str) -> None:
+    """A size that a part does not have and a line that it is not of are never left out of its name."""
+    with pytest.raises((UnknownNameError, UsageError)):
+        find_machines(connection, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Qwen/Qwen3.5-9B-Base", "qwen/qwen3.5-9b"),
+        ("tiiuae/Falcon-H1-7B-Base", "tiiuae/falcon-h1-7b-instruct"),
+        ("allenai/Olmo-3-7B-Instruct-SFT", "allenai/olmo-3-1025-7b"),
+    ],
+)
+def test_another_stage_of_a_release(connection: sqlite3.Connection, name: str, model: str) -> None:
+    """A release has one shape at every stage of training; the answer says what the name was read as."""
+    assert find_model(connection, name).taken_for == f"model: {name!r} is not on record, read as {model}"
+
+
+@pytest.mark.parametrize("name", ["Qwen/Qwen3-9B-Base", "someone/Qwen3.5-9B-Novel", "google/gemma-9b-it", "x/base"])
+def test_no_stage_of_another_size_or_maker(connection: sqlite3.Connection, name: str) -> None:
+    """A size, a version or a word of its own is no stage."""
+    with pytest.raises(UnknownNameError):
+        resolve(connection, "model", name)
 
 
 def test_a_profile_rules_out_what_has_none(connection: sqlite3.Connection) -> None:

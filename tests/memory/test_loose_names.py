@@ -24,6 +24,24 @@ from rackfit.memory.precision_names import parse_kv, parse_precision
         ("W4A8", "w4a16_ct_g128"),
         ("FP4", "nvfp4"),
         ("BF16 (native)", "bf16"),
+        ("4-bit (G=32)", "gptq_int4_g32"),
+        ("4bit DWQ", "awq_int4_g128"),
+        ("MLX-4bit-DWQ", "mlx_4bit_g64"),
+        ("MLX bf16", "bf16"),
+        ("6bit", "mlx_6bit_g64"),
+        ("GGML Q4_0", "ggufmix_q4_0"),
+        ("Q4_0 QAT", "ggufmix_q4_0"),
+        ("Q4_K", "ggufmix_q4_k_m"),
+        ("Q2_K - Medium", "ggufmix_q2_k"),
+        ("IQ2_XXS - 2.0625 bpw", "ggufmix_iq2_xxs"),
+        ("Q4_0_4_8", "ggufmix_q4_0"),
+        ("UD-TQ1_0", "gguf_tq1_0"),
+        ("4.0bpw", "exl2"),
+        ("q0f16", "fp16"),
+        ("QLoRA 4-bit", "bnb_nf4_double"),
+        ("ModelOpt FP8", "fp8_e4m3_per_channel"),
+        ("INT8 SQ", "int8_w8a8"),
+        ("32-true", "fp32"),
     ],
 )
 def test_loose_formats(text: str, slug: str) -> None:
@@ -37,7 +55,23 @@ def test_what_is_assumed_is_said(text: str) -> None:
     assert parse_precision(text).note
 
 
-@pytest.mark.parametrize("text", ["banana", "q5_banana", "(", "()", "q9", "gguf", "K q8_0 / V q4_0 weights"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "banana",
+        "q5_banana",
+        "GGUF",
+        "mixed",
+        "12bpw",
+        "4.0",
+        "Q4_0_3_3",
+        "(",
+        "()",
+        "q9",
+        "gguf",
+        "K q8_0 / V q4_0 weights",
+    ],
+)
 def test_what_is_no_format(text: str) -> None:
     """Nothing is guessed from words that name no format."""
     assert parse_precision(text).weight_id is None
@@ -51,6 +85,8 @@ def test_what_is_no_format(text: str) -> None:
         ("K=q8_0/V=q8_0", "kv_q8_0"),
         ("fp16 (default)", "kv_bf16"),
         ("8-bit", "kv_int8"),
+        ("mlx 8bit", "kv_mlx_8bit_g64"),
+        ("fp8_inc", "kv_fp8_e4m3"),
         ("q8_0/q4_0", None),
     ],
 )

@@ -14,7 +14,7 @@ from rackfit.ask.choices import published_layout
 from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.context import Context
-from rackfit.errors import UnknownNameError, UnsupportedError
+from rackfit.errors import AmbiguousNameError, UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.anatomy import Anatomy
@@ -270,6 +270,9 @@ def _subject(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> 
         return None
     try:
         subject = find_model(connection, case.model)
+    except AmbiguousNameError as several:
+        assumed.append(f"model: {several.candidates[0]} taken for the class {case.model!r}")
+        return find_model(connection, several.candidates[0])
     except UnknownNameError:
         if case.parameter_count is None:
             raise

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sqlite3
 from dataclasses import dataclass, field, replace
+from math import ceil, floor
 from typing import Any
 
 from rackfit.catalog.read import device_of, device_with_ram, row_of, rows_of
 from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
-from rackfit.fit.hardware_expression import HardwareExpression, Part, count_in_front, parse_hardware
+from rackfit.fit.hardware_expression import GIB, HardwareExpression, Part, count_in_front, parse_hardware
 from rackfit.fit.shapes import memory_options
 from rackfit.memory.domain import Device
 
@@ -113,11 +114,15 @@ def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
 
 
 def _may_have(connection: sqlite3.Connection, kind: str, target: str, size: float) -> bool:
-    """Return whether a device is sold with so many GB: one of its sizes of shared memory, or its one size."""
+    """Return whether a device has so many GB: sizes of shared memory that it is sold with, its label, or what it shows.
+
+    Notebooks write a T4 as 15 GB, which is what its driver prints of 16.
+    """
     if kind != "accelerator":
         return False
     row = row_of(connection, "accelerators", "accelerator_id", target)
-    return bool(memory_options(row)) or row["memory_gb"] == size
+    driver = (row["usable_memory_bytes"] or 0) / GIB
+    return bool(memory_options(row)) or size == row["memory_gb"] or size in (floor(driver), ceil(driver))
 
 
 def stored_machines(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) -> list[Machine]:

@@ -3,7 +3,8 @@
 A name is looked up as it is, then with the vendor or organisation in front that people leave out, then, for models,
 without the format at its end (`Qwen/Qwen3-8B-AWQ` is Qwen3-8B in AWQ). Case, spaces, hyphens and underscores never
 matter. What is then still unknown is read as others write it (`catalog.spellings`): re-uploads, tags, names run
-together; the answer says so. A name of several records is a class and is never taken for one of them silently.
+together, then another stage of training of the same release (`-Base` beside `-Instruct`), which has the same shapes;
+the answer says so. A name of several records is a class and is never taken for one of them silently.
 """
 
 from __future__ import annotations
@@ -13,13 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from rackfit.catalog.spellings import (
-    format_spellings,
-    hardware_spellings,
-    is_empty,
-    model_spellings,
-    squashed,
-)
+from rackfit.catalog.hardware_spellings import hardware_spellings
+from rackfit.catalog.spellings import format_spellings, is_empty, model_spellings, squashed, without_stage
 from rackfit.errors import AmbiguousNameError, UnknownNameError
 from rackfit.memory.precision_names import parse_precision
 from rackfit.records.names import name_key
@@ -86,7 +82,7 @@ def resolve_first(
         AmbiguousNameError: the name is a class and `allow_class` is false.
     """
     key = name_key(name)
-    for lookup in (_complete, _shortened, _with_format, _respelled):
+    for lookup in (_complete, _shortened, _with_format, _respelled, _other_stage):
         for kind in kinds:
             found = lookup(connection, kind, key)
             if found is None:
@@ -234,6 +230,31 @@ def _respelled_model(connection: sqlite3.Connection, key: str, run: RunTogether)
             found = _plainly(connection, "model", rest.removeprefix(f"{organisation}/"), run)
             if found is not None:
                 return replace(found, precision_id=precision or found.precision_id, checkpoint_id=None)
+    return None
+
+
+def _other_stage(connection: sqlite3.Connection, kind: str, key: str) -> Resolved | None:
+    """Read a hub id as another stage of a release on record, by the same organisation and of one architecture.
+
+    The format of the weights does not follow from the shapes: it stays with what the name says of it.
+    """
+    if kind != "model":
+        return None
+    for rest, precision in ((key, None), *_formats(connection, key)):
+        wanted = without_stage(rest)
+        if wanted is None:
+            continue
+        organisation = wanted.partition("/")[0]
+        rows = connection.execute(
+            "select aliases.alias_key, coalesce(checkpoints.model_id, aliases.target_id), aliases.alias from aliases "
+            "left join checkpoints on kind = 'checkpoint' and checkpoint_id = target_id "
+            "where kind in ('model', 'checkpoint') and alias_key glob ?",
+            (f"{organisation}/*",),
+        )
+        alike = {model: alias for alias_key, model, alias in rows if without_stage(alias_key) == wanted}
+        if len(alike) == 1:
+            model, alias = next(iter(alike.items()))
+            return Resolved("model", (model,), False, alias, precision_id=precision, respelled=True)
     return None
 
 

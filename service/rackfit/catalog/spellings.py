@@ -2,8 +2,9 @@
 
 Models are re-uploaded by others under their own organisation (`unsloth/Llama-3.3-70B-Instruct`), with the maker in
 front of the name (`bartowski/Qwen_Qwen3-32B-GGUF`), as tags of a registry (`gemma3:27b`), and with words at the end
-that name no format (`-i1`, `-DWQ`). Hardware is written with its machine (`MacBook Pro M3 Max`), its link
-(`RTX 3090 NVLink`), its size in brackets, or without spaces (`RTX4090`).
+that name no format (`-i1`, `-DWQ`, `-128K` for a longer context over the same tensors), with the maker in front and
+no slash (`IBM Granite 3.3 8B`), and with the place that a shape was read from (`(torchtitan config)`). Hardware:
+`catalog.hardware_spellings`.
 """
 
 from __future__ import annotations
@@ -21,19 +22,28 @@ NAMELESS_FP4: Final[dict[str, str]] = {"nvidia": "nvfp4", "amd": "mxfp4"}
 EMPTY_WORDS: Final = frozenset({
     "gguf", "mlx", "safetensors", "hf", "i1", "imatrix", "dwq", "unsloth", "quantized", "quant",
     "imat", "optiq", "static", "qat", "preview", "abliterated", "heretic", "uncensored",
+    "128k",
 })  # fmt: skip
 """Words at the end of an upload's name that say how it was made and nothing about the bytes."""
 
 _FILE: Final = re.compile(r"\.(?:gguf|safetensors)$")
 
+STAGES: Final = frozenset({
+    "base", "pt", "pretrained", "instruct", "it", "chat", "sft", "dpo", "rl", "think", "thinking", "reasoning",
+})  # fmt: skip
+"""Words for how far the weights of one release were trained: its shapes are the same at every stage."""
+
+MAKERS: Final = frozenset({
+    "ai21", "alibaba", "cohere", "databricks", "google", "ibm", "liquidai", "meta", "microsoft", "minimax", "moonshot",
+    "nvidia", "openai", "stability", "tencent", "xai", "zai",
+})  # fmt: skip
+"""Makers whose name people write in front of a model, without a slash."""
+
+_READ_FROM: Final = re.compile(r" (?:\w+ )?config$")
+"""`(torchtitan config)`: where a case read the shape that it names."""
+
 _FAMILY_PREFIX: Final = "meta "
 """Meta's first uploads of Llama 3 and 3.1 carry the company in the name, later copies do not."""
-
-_MAC: Final = re.compile(r"^(?:apple )?(?:macbook(?: pro| air)?|mac (?:studio|mini|pro)|imac)\b.*?\b(?=m\d)")
-_PRO_BEHIND: Final = re.compile(r"\brtx (\d{4}) pro\b")
-_LINK: Final = re.compile(r"\s+(?:with |without |no )?(?:nvlink|nv link|sli|infinity fabric|xgmi)(?: bridge)?$")
-_SIZE: Final = re.compile(r"\b\d+ ?gb\b")
-_MOBILE: Final = re.compile(r"\b(?:laptop|mobile|notebook)(?: gpu)?\b")
 
 
 def is_empty(word: str) -> bool:
@@ -54,16 +64,30 @@ def model_spellings(key: str) -> Iterator[tuple[str, str]]:
     """Yield (organisation, name) for each reading of a model's name, the nearest to what was written first."""
     organisation, slash, tail = _FILE.sub("", key).rpartition("/")
     seen = {key}
-    for base in (tail, tail.removeprefix(_FAMILY_PREFIX), *_without_maker(organisation, tail)):
+    plain = _READ_FROM.sub("", tail)
+    for base in (tail, plain, plain.removeprefix(_FAMILY_PREFIX), *_without_maker(organisation, plain)):
         if base and base not in seen:
             seen.add(base)
             yield organisation if slash else "", base
 
 
 def _without_maker(organisation: str, tail: str) -> list[str]:
-    """Return the name without its first word where a re-uploader put the maker there: `Qwen_Qwen3-32B`."""
+    """Return the name without its first word where that is the maker: `Qwen_Qwen3-32B`, `IBM Granite 3.3 8B`."""
     first, _, rest = tail.partition(" ")
-    return [rest, f"{first}/{rest}"] if organisation and rest else []
+    if organisation:
+        return [rest, f"{first}/{rest}"] if rest else []
+    return [rest] if rest and first in MAKERS else []
+
+
+def without_stage(key: str) -> str | None:
+    """Return a hub id without the words for a stage of training; None for a name without an organisation.
+
+    >>> without_stage("qwen/qwen3.5 9b base") == without_stage("qwen/qwen3.5 9b"), without_stage("qwen3 8b base")
+    (True, None)
+    """
+    organisation, slash, tail = key.rpartition("/")
+    words = [word for word in tail.split(" ") if word not in STAGES]
+    return f"{organisation}/{' '.join(words)}" if slash and organisation and words else None
 
 
 def format_spellings(organisation: str, words: str) -> Iterator[str]:
@@ -77,20 +101,3 @@ def format_spellings(organisation: str, words: str) -> Iterator[str]:
     if grouped:
         yield f"{grouped[1]} int{grouped[2]}" + (f" g{grouped[3]}" if grouped[3] else "")
     yield words.removeprefix("quantized.")
-
-
-def hardware_spellings(key: str) -> Iterator[str]:
-    """Yield other ways to write a device: the chip without its machine, without its link, laptop behind the name."""
-    mac = _MAC.sub("apple ", key)
-    if mac != key:
-        yield mac
-    turned = _PRO_BEHIND.sub(r"rtx pro \1", key)
-    if turned != key:
-        yield turned
-    plain = _LINK.sub("", key)
-    if plain != key:
-        yield plain
-    if _SIZE.search(key) and _MOBILE.search(key):
-        yield re.sub(r"\s+", " ", _MOBILE.sub("", _SIZE.sub("", key))).strip() + " laptop"
-    elif _MOBILE.search(key):
-        yield re.sub(r"\s+", " ", _MOBILE.sub("", key)).strip() + " laptop"

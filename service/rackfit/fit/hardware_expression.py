@@ -26,9 +26,15 @@ _REMARK = re.compile(r"\(([^()]*)\)\s*$")
 _USABLE = re.compile(r"(\d+(?:\.\d+)?)\s*(GiB|GB)\s+usable|usable\s*:?\s*(\d+(?:\.\d+)?)\s*(GiB|GB)", re.IGNORECASE)
 _SIZE_REMARK = re.compile(r"(?:[\w +./-]+,\s*)?\d+\s*GB(?:\s+(?:HBM\w*|GDDR\w*|VRAM|unified))?", re.IGNORECASE)
 _COUNT_BEHIND = re.compile(
-    r"^(?P<name>.*\S)\s+[x×*]\s*(?P<count>\d+)$|^(?P<other>\d+)\s+(?:gpus?|cards?|devices?)\s+(?:of\s+)?(?P<of>\S.*)$",
+    r"^(?P<name>.*\S)\s+(?:[x×*]\s*(?P<count>\d+)|(?P<times>\d+)[x×])$"
+    r"|^(?P<other>\d+)\s+(?:gpus?|cards?|devices?)\s+(?:of\s+)?(?P<of>\S.*)$",
     re.IGNORECASE,
 )
+_COUNT_BARE = re.compile(
+    r"^(?P<count>\d{1,3}|single|dual|quad)\s+(?!gi?b\b)(?P<name>[a-z].*|\d{4}\b.*)$", re.IGNORECASE
+)
+_COUNT_WORDS = {"single": 1, "dual": 2, "quad": 4}
+_MACHINES_OF = re.compile(r"^(?P<nodes>\d{1,4})\s*[x×]\s*(?P<count>\d{1,3})\s*[x×*]?\s+(?=[a-z])", re.IGNORECASE)
 _SLICE = re.compile(r"^(?P<name>.*?\S)[\s/]+(?:MIG[\s-]*)?(?P<profile>[1-9]\d*g\.\d+gb\S*)$", re.IGNORECASE)
 _PROFILE = re.compile(r"^[1-9]\d*g\.\d+gb(?:\+me(?:\.all)?|\+gfx|-me)?$", re.IGNORECASE)
 
@@ -131,17 +137,31 @@ def _profile(name: str) -> tuple[str, str | None]:
 
 
 def count_in_front(text: str) -> str | None:
-    """Return an expression with the count where it belongs (`H200 x8`, `8 GPUs H100`), None where it is not behind.
+    """Return an expression with its counts where they belong, None where there is nothing to move.
 
-    Only for what is no name as it stands: systems are called `H100 SXM x8`.
+    Counts behind the name (`H200 x8`, `RTX PRO 6000 2x`), without a sign or as a word (`8 H100`, `dual 3090`,
+    `2 nodes x 8 H100`), and machines times devices (`2x8 H100`). Only for what is no name as it stands: systems are
+    called `H100 SXM x8`.
 
-    >>> count_in_front("H200 x8"), count_in_front("8x h200")
-    ('8x H200', None)
+    >>> count_in_front("H200 x8"), count_in_front("dual 3090"), count_in_front("2x8 H100")
+    ('8x H200', '2x 3090', '2 nodes x 8x H100')
+    >>> count_in_front("8x h200"), count_in_front("80 GB GPU")
+    (None, None)
     """
-    matched = _COUNT_BEHIND.match(text.strip())
-    if matched is None:
-        return None
-    return f"{matched['count'] or matched['other']}x {matched['name'] or matched['of']}"
+    said = text.strip()
+    machines = _MACHINES_OF.match(said)
+    if machines is not None:
+        return f"{machines['nodes']} nodes x {machines['count']}x {said[machines.end() :]}"
+    nodes = _NODES.match(said)
+    front, body = (said[: nodes.end()], said[nodes.end() :]) if nodes else ("", said)
+    matched = _COUNT_BEHIND.match(body)
+    if matched is not None:
+        count = matched["count"] or matched["times"] or matched["other"]
+        return f"{front}{count}x {matched['name'] or matched['of']}"
+    bare = _COUNT_BARE.match(body)
+    if bare is not None:
+        return f"{front}{_COUNT_WORDS.get(bare['count'].casefold(), bare['count'])}x {bare['name']}"
+    return None
 
 
 def _usable_gib(remark: str | None) -> float | None:

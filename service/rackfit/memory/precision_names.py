@@ -72,6 +72,8 @@ KV_NAMES: Final[dict[str, str]] = {
     "nvfp4_ds_mla": "kv_mla_nvfp4_ds",
     "q8_0": "kv_q8_0", "q5_1": "kv_q5_1", "q5_0": "kv_q5_0", "q4_1": "kv_q4_1", "q4_0": "kv_q4_0",
     "iq4_nl": "kv_iq4_nl",
+    "fp8_inc": "kv_fp8_e4m3", "mlx_8bit": "kv_mlx_8bit_g64", "mlx_4bit": "kv_mlx_4bit_g64",
+    "8bit_g64": "kv_mlx_8bit_g64", "4bit_g64": "kv_mlx_4bit_g64",
     "int8_per_token_head": "kv_int8_per_token_head", "fp8_per_token_head": "kv_fp8_per_token_head",
     "int4_per_token_head": "kv_int4_per_token_head",
     "turboquant_k8v4": "kv_turboquant_k8v4", "turboquant_4bit_nc": "kv_turboquant_4bit_nc",
@@ -237,8 +239,8 @@ def _gguf(said: str) -> ParsedPrecision | None:
 def _grouped(said: str) -> ParsedPrecision | None:
     """AWQ and GPTQ with bits and group size: `AWQ-INT4`, `GPTQ-int4 g32 act-order=yes`, `int4 gptq`, `int4-g32`."""
     method = next((name for name in ("awq", "gptq") if name in said), None)
-    bits = re.search(r"(?:int|w)?([348])(?:-?bit)?\b", re.sub(r"g\d+|act-order\S*", "", said))
-    group = re.search(r"\bg(32|64|128)\b", said)
+    bits = re.search(r"(?:int|w)?([348])(?:-?bit)?\b", re.sub(r"g=?\d+|act-order\S*", "", said))
+    group = re.search(r"\bg=?(32|64|128)\b", said)
     if method is None and not (group and bits):
         return None
     width, size = bits.group(1) if bits else "4", group.group(1) if group else "128"
@@ -301,12 +303,12 @@ def _integer(said: str) -> ParsedPrecision | None:
 
 
 def _bits_stated(said: str) -> ParsedPrecision | None:
-    """ExLlama files of so many bits: `exl2 4.5bpw`, `EXL3 3.0 bpw`."""
-    found = re.fullmatch(r"(exl[23]|exllamav[23])[ _-]*(\d+(?:\.\d+)?)[ _-]*(?:bpw|bits?)", said)
-    if found is None or not 1 <= float(found[2]) <= 8:
+    """ExLlama files of so many bits: `exl2 4.5bpw`, `EXL3 3.0 bpw`, `4.0bpw`."""
+    found = re.fullmatch(r"(?:(exl[23]|exllamav[23])[ _-]*)?(\d+(?:\.\d+)?)[ _-]*(bpw|bits?)?", said)
+    if found is None or not (found[1] or found[3] == "bpw") or not 1 <= float(found[2]) <= 8:
         return None
-    slug = f"exl{found[1][-1]}"
-    return ParsedPrecision(slug, f"{found[2]} bits per weight on average over the layers", bits=float(found[2]))
+    slug, note = f"exl{(found[1] or '2')[-1]}", f"{found[2]} bits per weight on average over the layers"
+    return ParsedPrecision(slug, note if found[1] else f"EXL2 assumed; {note}", bits=float(found[2]))
 
 
 def _apple(said: str) -> ParsedPrecision | None:

@@ -6,12 +6,12 @@ import re
 
 
 def name_key(name: str) -> str:
-    """Return the form in which names are compared: case, spaces and punctuation do not matter.
+    """Return the form in which names are compared: case, spaces, dashes of any kind and trade marks do not matter.
 
     >>> name_key("NVIDIA A100-SXM4-80GB") == name_key("nvidia a100 sxm4 80gb")
     True
     """
-    return re.sub(r"[\s_\-()]+", " ", name.casefold()).strip()
+    return re.sub(r"[\s_\-()\u2010-\u2015\u2212]+", " ", re.sub("[\u00ae\u2122]", "", name.casefold())).strip()
 
 
 def names_of(slug: str, record: object) -> list[str]:
