@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import io
 import json
 import os
 import subprocess
@@ -43,6 +45,7 @@ def test_the_ending_chooses_the_format(catalog: Path, tmp_path: Path, name: str)
         (("export", "sources", "--locale", "comma", "--excel"), "leave the other options out"),
         (("export", "quote"), "--models"),
         (("export", "quote", "--models", "Qwen3-8B", "--on", "rtx-4091"), "rtx 4090"),
+        (("power", "dgx-h100", "-o", "a.doc"), ".xlsx"),
         (("tender", "none.toml"), "cannot be read"),
         (("tender", "none.txt"), ".toml or .csv"),
     ],
@@ -55,6 +58,51 @@ def test_wrong_usage_is_one_line(catalog: Path, tmp_path: Path, arguments: tuple
     )  # fmt: skip
     assert done.returncode == 2 and said.casefold() in done.stderr.casefold() and done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fit", "qwen3-8b", "--on", "rtx-4090"), {"part": "per_device", "item": "total"}),
+        (("train", "llama-3.1-8b", "--on", "8x h100-sxm5-80gb"), {"part": "strategy", "item": "zero"}),
+        (("speed", "qwen3-8b", "--on", "rtx-4090"), {"part": "decode 1", "item": "bound_by"}),
+        (("scaling", "qwen3-8b", "--on", "4x h100-sxm5-80gb"), {"strategy": "TP", "degree": 4}),
+        (("attention", "qwen3-8b", "--on", "h100-sxm5-80gb"), {"part": "layers 1", "item": "materialised"}),
+        (("compare", "rtx-3090", "rtx-4090", "--models", "qwen3-8b"), {"name": "qwen/qwen3-8b: verdict"}),
+        (("power", "dgx-h100"), {"part": "answer", "item": "machine_w", "value": 10200}),
+        (("cost", "qwen3-8b", "--on", "rtx-4090", "--price", "1"), {"way": "rented", "price_per_hour": 1.0}),
+        (("plan", "qwen3-8b", "--limit", "2"), {"precision": "bf16"}),
+    ],
+)  # fmt: skip
+def test_an_answer_is_written_whole(
+    catalog: Path, tmp_path: Path, arguments: tuple[str, ...], said: dict[str, object]
+) -> None:
+    """A command about one question writes its lines, and beside them what was asked.
+
+    The DGX H100 draws 10.2 kW at most: DGX H100/H200 user guide, introduction.
+    """
+    done = rackfit(catalog, *arguments, "-o", str(tmp_path / "answer.json"))
+
+    assert done.returncode == 0 and f"to {tmp_path / 'answer.json'}" in done.stderr, done.stderr
+    assert (done.stdout == "") == (arguments[0] != "plan")
+    rows = json.loads((tmp_path / "answer.json").read_text())["results"]
+    assert any(said.items() <= row.items() for row in rows)
+    (item,) = json.loads((tmp_path / "datapackage.json").read_text())["resources"]
+    assert item["rows"] == len(rows) and item["asked"]
+
+
+def test_compared_machines_are_the_same_in_a_file_and_on_the_page(catalog: Path, tmp_path: Path) -> None:
+    """`rackfit compare -o` has the lines of /compare.csv, and the sources of the devices."""
+    from rackfit.publish.serve import make_datasette
+
+    asked = ("compare", "2x rtx-3090", "rtx-4090", "--models", "qwen3-8b")
+    rackfit(catalog, *asked, "-o", str(tmp_path / "compare.csv"))
+    served = make_datasette(catalog)
+    page = asyncio.run(served.client.get("/compare.csv?items=2x+rtx-3090,rtx-4090&models=qwen3-8b"))
+
+    assert list(csv.reader((tmp_path / "compare.csv").open(newline=""))) == list(csv.reader(io.StringIO(page.text)))
+    (item,) = json.loads((tmp_path / "datapackage.json").read_text())["resources"]
+    assert any("RTX 3090" in source["title"] for source in item["sources"])
 
 
 def test_a_missing_extra_is_one_line_with_the_command(catalog: Path, tmp_path: Path) -> None:

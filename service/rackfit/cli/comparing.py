@@ -10,6 +10,7 @@ import click
 
 from rackfit.cli.options import Models, Tokens, catalog_option, json_option, opened, price_options, split_prices
 from rackfit.cli.showing import cell, show_json
+from rackfit.cli.taking import Wanted, output_option
 
 ONE_OR_MORE = click.IntRange(min=1)
 
@@ -60,12 +61,14 @@ _CELL = {
 @click.option("--kv-precision", help="Format of the cache  [default: 16 bits]")
 @click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp")
 @price_options
+@output_option
 @json_option
 @catalog_option
 def compare(
     hardware: tuple[str, ...],
     models: tuple[Any, ...] | None,
     prompt: int | None,
+    output: Wanted | None,
     as_json: bool,
     catalog: Path | None,
     **asked: Any,
@@ -76,6 +79,7 @@ def compare(
     rackfit compare "2x rtx-3090" rtx-6000-ada --models llama-3.1-70b --context 8k
     rackfit compare "8x h100-sxm5-80gb" "8x h200-sxm-141gb" "8x b200-sxm-180gb" --models deepseek-v3 --json
     rackfit compare m3-ultra-512gb "2x gb10" --models deepseek-v3,gpt-oss-120b --prompt 8k
+    rackfit compare l40s rtx-6000-ada -o compare.xlsx
     """
     from rackfit.ask.compare import compare_machines
     from rackfit.ask.prices import read_choice
@@ -86,11 +90,14 @@ def compare(
     with opened(catalog) as connection:
         choice = read_choice(connection, **words)
         answer = compare_machines(connection, hardware, listed, FitQuestion(**about), choice, prompt)
-    query = {"hardware": hardware, "models": [str(one) for one in listed], **asked, "prompt": prompt}
-    if as_json:
-        show_json({"query": {name: value for name, value in query.items() if value not in (None, [])}, **answer})
-        return
-    _show(answer)
+        said = {"hardware": hardware, "models": [str(one) for one in listed], **asked, "prompt": prompt}
+        query = {name: value for name, value in said.items() if value not in (None, [])}
+        if output is not None:
+            from rackfit.export.side_by_side import machines_table
+
+            output.write(connection, machines_table(connection, answer, query), {"asked": query})
+            return
+    show_json({"query": query, **answer}) if as_json else _show(answer)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

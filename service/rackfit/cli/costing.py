@@ -11,6 +11,7 @@ import click
 from rackfit.cli.options import Figure, catalog_option, json_option, opened, price_options
 from rackfit.cli.running import LAYOUT, SUBJECT, with_options
 from rackfit.cli.showing import show_json, show_pairs, show_table
+from rackfit.cli.taking import Wanted, output_option
 
 MONEY = Figure(min=0, min_open=True)
 FROM_ZERO = Figure(min=0)
@@ -63,9 +64,10 @@ _OWNED = {
 @with_options(SUBJECT, LAYOUT, _MONEY)
 @price_options
 @with_options(_OWNING)
+@output_option
 @json_option
 @catalog_option
-def cost(as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def cost(output: Wanted | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say what MODEL costs on HARDWARE: per hour, per device-hour and per million tokens, rented and owned.
 
     Every amount is in one currency, that of --currency. Prices are dated offers on record, or stated; where there is
@@ -74,12 +76,18 @@ def cost(as_json: bool, catalog: Path | None, **asked: Any) -> None:
     \b
     rackfit cost Qwen3-32B --on "2x a100-sxm4-80gb" --utilisation 0.5
     rackfit cost Llama-3.1-70B --on "8x h100-sxm5" --term spot --kwh-price 0.15 --pue 1.3
+    rackfit cost Qwen3-8B --on "2x rtx-4090" --term any -o cost.xlsx
     rackfit cost Qwen3-8B --on rtx-4090 --currency EUR --purchase-price 1800 --kwh-price 0.30 --hosted-price 0.40
     """
     from rackfit.ask.cost import cost_one, cost_question
 
     with opened(catalog) as connection:
         answer = cost_one(connection, cost_question(**asked))
+        if output is not None:
+            from rackfit.export.cost_table import cost_table
+
+            output.write(connection, cost_table(connection, answer), {"asked": asked})
+            return
     show_json(answer) if as_json else _show(answer)
 
 

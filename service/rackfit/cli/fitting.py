@@ -83,7 +83,7 @@ def fit(
     models: tuple[Any, ...],
     cheapest: bool,
     limit: int,
-    output: Path | None,
+    output: Wanted | None,
     as_json: bool,
     catalog: Path | None,
     **asked: Any,
@@ -115,7 +115,6 @@ def fit(
         raise click.UsageError("several models need hardware: --on", click.get_current_context())
     about, words = split_prices(asked)
     question = FitQuestion(model=models[0] if models else None, limit=limit, **about)
-    wanted = Wanted.at(output) if output else None
     query = {"model": question.model, **asked, "limit": limit}
     with opened(catalog) as connection:
         if len(models) > 1:
@@ -123,8 +122,8 @@ def fit(
             from rackfit.cli.together import show_together
 
             several = fit_together(connection, list(models), question)
-            if wanted is not None:
-                _save(connection, wanted, several, {**query, "model": list(models)})
+            if output is not None:
+                _save(connection, output, several, {**query, "model": list(models)})
                 return
             show_json(several) if as_json else show_together(several)
             return
@@ -132,16 +131,16 @@ def fit(
             from rackfit.ask.fit import fit_one
 
             answer = fit_one(connection, question)
-            if wanted is not None:
-                _save(connection, wanted, answer, query)
+            if output is not None:
+                _save(connection, output, answer, query)
                 return
             show_json(answer) if as_json else _show_one(answer)
             return
         answers = _where(connection, question, words, cheapest) if models else _what(connection, question)
-        if wanted is not None:
+        if output is not None:
             from rackfit.export.answers import listed
 
-            wanted.write(connection, listed(connection, answers, query, "fits"), {"asked": query})
+            output.write(connection, listed(connection, answers, query, "fits"), {"asked": query})
             return
     show_list(query, answers) if as_json else show_table(answers, _WHERE if models else _WHAT, "nothing fits")
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rackfit.cli.options import Figure, Model, Tokens, catalog_option, json_option, limit_option, opened, price_options
 from rackfit.cli.showing import cell, show_json, show_pairs, show_table
-
-if TYPE_CHECKING:
-    from rackfit.tabular.formats import Format
+from rackfit.cli.taking import Target, Wanted
 
 ONE_OR_MORE = click.IntRange(min=1)
 ABOVE_ZERO = Figure(0, min_open=True)
-FILE = click.Path(path_type=Path, dir_okay=False)
 ORDERS = ("smallest", "cheapest", "per-watt", "per-money")
 
 MOST_REASONS = 6
@@ -74,18 +70,14 @@ _BEST = {
 @price_options
 @limit_option(10)
 @click.option(
-    "-o",
-    "--csv",
-    "csv_file",
-    type=FILE,
-    help="Write the rows to this file too: .csv .xlsx .parquet .json .jsonl",
+    "-o", "--csv", "file", type=Target(), help="Write the rows to this file too: .csv .xlsx .parquet .json .jsonl"
 )
 @json_option
 @catalog_option
 def plan(
     accelerators: tuple[str, ...],
     vendors: tuple[str, ...],
-    csv_file: Path | None,
+    file: Wanted | None,
     as_json: bool,
     catalog: Path | None,
     **asked: Any,
@@ -103,21 +95,14 @@ def plan(
     """
     from rackfit.ask.plan.answer import plan as find
     from rackfit.ask.plan.question import PlanQuestion
-    from rackfit.tabular.formats import format_of
 
-    chosen = None if csv_file is None else format_of(csv_file, None)
     with opened(catalog) as connection:
         answer = find(connection, PlanQuestion(accelerators=accelerators, vendors=vendors, **asked))
-        if csv_file is not None and chosen is not None:
-            _write(connection, answer, csv_file, chosen)
+        if file is not None:
+            from rackfit.export.plan_table import plan_table
+
+            file.write(connection, plan_table(connection, answer), {"asked": answer["query"]})
     show_json(answer) if as_json else _show(answer)
-
-
-def _write(connection: sqlite3.Connection, answer: dict[str, Any], target: Path, chosen: Format) -> None:
-    from rackfit.export.plan_table import plan_table
-    from rackfit.export.run import export_table
-
-    export_table(connection, plan_table(connection, answer), target, {}, package=False, chosen=chosen)
 
 
 def _show(answer: Mapping[str, Any]) -> None:

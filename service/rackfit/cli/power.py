@@ -10,6 +10,7 @@ import click
 
 from rackfit.cli.options import Figure, catalog_option, json_option, opened
 from rackfit.cli.showing import show_json, show_pairs, show_table
+from rackfit.cli.taking import Wanted, output_option
 
 ONE_OR_MORE = click.IntRange(min=1)
 ABOVE_ZERO = Figure(0, min_open=True)
@@ -52,20 +53,27 @@ _CAPPED = {
 @click.option("--rack-kg", type=ABOVE_ZERO, metavar="KG", help="What one rack may carry")
 @click.option("--pue", type=Figure(1), default=1.0, show_default=True, help="Facility power over IT power")
 @click.option("--psu", "psu_w", type=ABOVE_ZERO, metavar="WATTS", help="Supply of one machine")
+@output_option
 @json_option
 @catalog_option
-def power(as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def power(output: Wanted | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say what HARDWARE draws, what that means in heat, weight and racks, and what was measured at the wall.
 
     \b
     rackfit power dgx-h100 --machines 4 --rack-kw 45
     rackfit power dgx-h100 --devices 256 --rack-kw 40 --pue 1.3 --json
     rackfit power "2x rtx-3090" --psu 1000
+    rackfit power dgx-h100 --machines 4 -o power.csv
     """
     from rackfit.ask.power import PowerQuestion, power_one
 
     with opened(catalog) as connection:
         answer = power_one(connection, PowerQuestion(**asked))
+        if output is not None:
+            from rackfit.export.answers import breakdown
+
+            output.write(connection, breakdown(connection, answer, "power"), {"asked": asked})
+            return
     show_json(answer) if as_json else _show(answer)
 
 

@@ -12,6 +12,7 @@ import click
 from rackfit.cli.options import Model, Tokens, catalog_option, json_option, opened
 from rackfit.cli.running import LAYOUT, ONE_OR_MORE, SUBJECT, with_options
 from rackfit.cli.showing import show_json, show_list, show_pairs, show_table
+from rackfit.cli.taking import Wanted, output_option
 
 DECODE_COLUMNS = {
     "sequences": "sequences",
@@ -61,9 +62,10 @@ class Degrees(click.ParamType):
 @click.command(short_help="Tokens per second: bound, estimate, range")
 @with_options(SUBJECT, LAYOUT)
 @click.option("--prompt", type=Tokens(), help="Tokens of the prompt that is waited for  [default: the context]")
+@output_option
 @json_option
 @catalog_option
-def speed(prompt: int | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def speed(prompt: int | None, output: Wanted | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say how fast MODEL decodes and reads a prompt on HARDWARE, at one sequence and at a full batch.
 
     The bound follows from printed rates; the estimate from efficiencies fitted on measured runs, with their range.
@@ -77,6 +79,11 @@ def speed(prompt: int | None, as_json: bool, catalog: Path | None, **asked: Any)
 
     with opened(catalog) as connection:
         answer = speed_one(connection, FitQuestion(**asked), prompt)
+        if output is not None:
+            from rackfit.export.answers import breakdown
+
+            output.write(connection, breakdown(connection, answer, "speed"), {"asked": {**asked, "prompt": prompt}})
+            return
     show_json(answer) if as_json else _show_speed(answer)
 
 
@@ -118,10 +125,16 @@ def _show_speed(answer: Mapping[str, Any]) -> None:
 @with_options(SUBJECT)
 @click.option("--degrees", type=Degrees(), help="Devices to spread over  [default: 1,2,4,8]")
 @click.option("--tokens", type=Tokens(), help="Tokens in flight  [default: 48, a decode step of so many sequences]")
+@output_option
 @json_option
 @catalog_option
 def scaling(
-    degrees: tuple[int, ...] | None, tokens: int | None, as_json: bool, catalog: Path | None, **asked: Any
+    degrees: tuple[int, ...] | None,
+    tokens: int | None,
+    output: Wanted | None,
+    as_json: bool,
+    catalog: Path | None,
+    **asked: Any,
 ) -> None:
     """Say how much of the time devices compute, and how much they talk, when MODEL is spread over them.
 
@@ -136,10 +149,16 @@ def scaling(
     from rackfit.ask.scaling import scaling as scale
 
     over, flight = degrees or DEFAULT_DEGREES, tokens or DEFAULT_TOKENS
+    query = {**asked, "degrees": over, "tokens": flight}
     with opened(catalog) as connection:
         rows = scale(connection, FitQuestion(**asked), over, flight)
+        if output is not None:
+            from rackfit.export.answers import listed
+
+            output.write(connection, listed(connection, rows, query, "scaling"), {"asked": query})
+            return
     if as_json:
-        show_list({**asked, "degrees": over, "tokens": flight}, rows)
+        show_list(query, rows)
         return
     show_table(rows, SCALING_COLUMNS)
     click.echo("\nall figures are estimates; inputs by row:", color=False)
@@ -152,9 +171,18 @@ def scaling(
 @click.option("--on", metavar="HARDWARE", required=True, help="Device, such as a100-sxm4-80gb")
 @click.option("--context", type=Tokens(), help="Tokens of a sequence  [default: 128k]")
 @click.option("--batch", type=ONE_OR_MORE, default=1, show_default=True, help="Sequences")
+@output_option
 @json_option
 @catalog_option
-def attention(model: str, on: str, context: int | None, batch: int, as_json: bool, catalog: Path | None) -> None:
+def attention(
+    model: str,
+    on: str,
+    context: int | None,
+    batch: int,
+    output: Wanted | None,
+    as_json: bool,
+    catalog: Path | None,
+) -> None:
     """Say what attention moves through the memory of HARDWARE: the n x n matrix written out, against tiles on chip.
 
     \b
@@ -166,6 +194,12 @@ def attention(model: str, on: str, context: int | None, batch: int, as_json: boo
 
     with opened(catalog) as connection:
         answer = moves(connection, model, on, context or DEFAULT_CONTEXT, batch)
+        if output is not None:
+            from rackfit.export.answers import breakdown
+
+            asked = {"model": model, "on": on, "context": context, "batch": batch}
+            output.write(connection, breakdown(connection, answer, "attention"), {"asked": asked})
+            return
     show_json(answer) if as_json else _show_attention(answer)
 
 

@@ -88,12 +88,6 @@ file_options = with_options(_FILE_OPTIONS)
 """Gives a command the options that say into which file and how."""
 
 
-output_option = click.option(
-    "--output", "-o", type=FILE, help="Write the answer to a file: .csv .xlsx .parquet .json .jsonl"
-)
-"""Gives a command about one question a file to write its answer to."""
-
-
 @dataclass(frozen=True)
 class Wanted:
     """Where and how something is written."""
@@ -156,6 +150,22 @@ def _dialect(asked: Mapping[str, Any]) -> Dialect | None:
         return None
     delimiter = {None: ";" if asked["decimal_comma"] else ",", "\\t": "\t", "tab": "\t"}.get(asked["delimiter"])
     return Dialect(delimiter or asked["delimiter"], asked["excel"], asked["decimal_comma"])
+
+
+class Target(click.ParamType):
+    """A file whose ending says how it is written."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the ending, or say which there are."""
+        return value if isinstance(value, Wanted) else Wanted.at(FILE.convert(value, param, ctx))
+
+
+output_option = click.option(
+    "--output", "-o", type=Target(), help="Write the answer to a file: .csv .xlsx .parquet .json .jsonl"
+)
+"""Gives a command about one question a file to write its answer to."""
 
 
 @click.command(short_help="A table, view, query or SELECT as CSV, workbook, Parquet or JSON")

@@ -51,7 +51,7 @@ ONE_OR_MORE = click.IntRange(min=1)
 @output_option
 @json_option
 @catalog_option
-def train(model: str, output: Path | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
+def train(model: str, output: Wanted | None, as_json: bool, catalog: Path | None, **asked: Any) -> None:
     """Say whether MODEL can be trained on HARDWARE, by which strategy, with the bytes behind it.
 
     Without --zero, --recompute and --offload: the least aggressive strategy that fits.
@@ -64,13 +64,12 @@ def train(model: str, output: Path | None, as_json: bool, catalog: Path | None, 
     """
     from rackfit.ask.train import TrainQuestion, train_one
 
-    wanted = Wanted.at(output) if output else None
     with opened(catalog) as connection:
         answer = train_one(connection, TrainQuestion(model=model, **asked))
-        if wanted is not None:
+        if output is not None:
             from rackfit.export.answers import breakdown
 
-            wanted.write(connection, breakdown(connection, answer, "training"), {"asked": {"model": model, **asked}})
+            output.write(connection, breakdown(connection, answer, "training"), {"asked": {"model": model, **asked}})
             return
     show_json(answer) if as_json else _show(answer)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,15 +33,26 @@ def breakdown(connection: sqlite3.Connection, answer: Mapping[str, Any], name: s
         replace(column, formula=GIB_FORMULA if column.name == "gib" else None) for column in answer_columns(NAME, KINDS)
     ]
     notes = [("assumed", text) for key in ("assumptions", "warnings") for text in answer.get(key) or ()]
-    keys = [
-        source
-        for table, field in RECORDS
-        if answer.get(field)
-        for source in sources_of(connection, table, str(answer[field]))
-    ]
+    records = [(table, str(answer[field])) for table, field in RECORDS if answer.get(field)]
+    records += [("systems", key) for key in _named(answer, "system_id")]
+    keys = [source for record in records for source in sources_of(connection, *record)]
     return Table(
-        name, columns, list(_lines(answer)), [*catalog_notes(connection), *notes], sources_by_id(connection, keys)
-    )
+        name, columns, list(_lines(answer)), [*catalog_notes(connection), *notes],
+        sources_by_id(connection, [*keys, *_named(answer, "source_id")]),
+    )  # fmt: skip
+
+
+def _named(value: Any, field: str) -> Iterator[str]:
+    """Yield what stands under one name anywhere in an answer."""
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            if name == field and one:
+                yield str(one)
+            else:
+                yield from _named(one, field)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _named(one, field)
 
 
 def _lines(answer: Mapping[str, Any], part: str = "answer") -> Iterator[list[Any]]:
@@ -76,4 +87,23 @@ def listed(
         [*((key, str(value) if isinstance(value, (tuple, list)) else value) for key, value in notes),
          *catalog_notes(connection)],
         sources_by_offer(connection, rows),
+    )  # fmt: skip
+
+
+def rows_table(
+    connection: sqlite3.Connection,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    asked: Mapping[str, Any],
+    name: str,
+    sources: Iterable[str] = (),
+) -> Table:
+    """Return rows under their columns' own names, with what was asked as notes and the sources given and named."""
+    listed = [list(row) for row in rows]
+    described = [replace(one, header=one.name) for one in describe_columns(connection, columns)]
+    places = [place for place, column in enumerate(columns) if column == "source_id"]
+    keys = {row[place] for row in listed for place in places if row[place]}
+    notes = [(f"asked: {key}", str(value)) for key, value in asked.items() if value is not None]
+    return Table(
+        name, described, listed, [*notes, *catalog_notes(connection)], sources_by_id(connection, {*sources, *keys})
     )  # fmt: skip

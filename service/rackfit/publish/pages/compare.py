@@ -6,13 +6,15 @@ from typing import Any
 
 from rackfit.catalog.resolve import resolve_first
 from rackfit.errors import AmbiguousNameError, RackfitError, UnknownNameError, UsageError
+from rackfit.export.side_by_side import Line, machines_table, side_by_side
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.compare_machines import MachinesForm, details, machines
-from rackfit.publish.pages.compare_rows import READERS, Line, lines, verdicts
-from rackfit.publish.pages.download import OFFERED, rows_file
-from rackfit.publish.pages.record import COLUMNS, check_name, helpers
+from rackfit.publish.pages.compare_rows import READERS, lines, verdicts
+from rackfit.publish.pages.download import OFFERED, table_file
+from rackfit.publish.pages.record import COLUMNS, TABLES, check_name, helpers
+from rackfit.tabular.table import Table
 
 KINDS = ("model", "accelerator", "system")
 MACHINE = "machine"
@@ -106,10 +108,13 @@ def body(found: dict[str, Any]) -> dict[str, Any]:
     return {"ok": True, **found, "rows": rows}
 
 
-def table(found: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Return columns and rows of a comparison as its files have them."""
-    columns = ("name", "unit", "differs", *(item["id"] for item in found["items"]))
-    return columns, [(row.name, row.unit, "yes" if row.differs else "no", *row.values) for row in found["rows"]]
+def table(answers: Answers, found: dict[str, Any], asked: dict[str, str]) -> Table:
+    """Return a comparison as its files have it."""
+    if found["kind"] == MACHINE:
+        return machines_table(answers.connection, found, asked)
+    keys = [item["id"] for item in found["items"]]
+    records = [(TABLES[found["kind"]], key) for key in keys]
+    return side_by_side(answers.connection, keys, found["rows"], asked, records)
 
 
 async def page(request: Any, datasette: Any) -> Any:
@@ -128,9 +133,10 @@ async def page(request: Any, datasette: Any) -> Any:
         problem = error_body(error)
         problem["name"] = getattr(error, "name", None) if isinstance(error, _Named) else None
     if ending in OFFERED:
-        columns, rows = table(found) if found else ((), [])
         about = {"items": text, **by.asked}
-        return await rows_file(open_database(datasette), ending, problem, columns, rows, about, "compare")
+        return await table_file(
+            open_database(datasette), ending, lambda answers: table(answers, found or {}, about), problem
+        )
     if ending:
         return json_response(body(found) if found else {}, problem)
     context = _context(datasette, text, asked, found, problem, request.args.get("only") == "differences", by)

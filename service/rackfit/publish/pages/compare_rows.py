@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from rackfit.ask.prices import read_choice
 from rackfit.catalog.read_prices import lowest_per_device
+from rackfit.export.side_by_side import Line
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import hardware, model, system
 from rackfit.publish.pages.matrix import MODELS
 
 RATES = ("fp32", "bf16", "fp16", "fp8", "int8", "fp4")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row: what it is, its unit, a value per item. `best` says which end of the scale people want, if any."""
-
-    name: str
-    values: tuple[Any, ...]
-    unit: str = ""
-    best: str = ""
-
-    @property
-    def differs(self) -> bool:
-        """Whether the items do not all have the same value."""
-        return len({str(value) for value in self.values}) > 1
-
-    @property
-    def winners(self) -> frozenset[int]:
-        """Places of the best values; none where all are equal or the row has no better end."""
-        known = [value for value in self.values if isinstance(value, (int, float))]
-        if not self.best or not self.differs or len(known) < 2:
-            return frozenset()
-        wanted = max(known) if self.best == "high" else min(known)
-        return frozenset(place for place, value in enumerate(self.values) if value == wanted)
 
 
 FIELDS: dict[str, tuple[tuple[str, str, str, str], ...]] = {

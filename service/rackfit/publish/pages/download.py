@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from datasette.utils.asgi import Response
@@ -85,25 +84,13 @@ async def rows_file(
     name: str,
 ) -> Response:
     """Return the table of a page as a file to save, or its problem as text."""
-    return await table_file(database, ending, lambda answers: rows_table(answers, columns, rows, asked, name), problem)
 
+    def table(answers: Answers) -> Table:
+        from rackfit.export.answers import rows_table
 
-def rows_table(
-    answers: Answers, columns: Sequence[str], rows: Iterable[Sequence[Any]], asked: Mapping[str, Any], name: str
-) -> Table:
-    """Return the rows of a page under the page's own column names, with what was asked and the sources they name."""
-    from rackfit.export.columns import describe_columns
-    from rackfit.export.run import catalog_notes
-    from rackfit.export.sources import sources_by_id
+        return rows_table(answers.connection, columns, rows, asked, name)
 
-    listed = [list(row) for row in rows]
-    described = [replace(one, header=one.name) for one in describe_columns(answers.connection, columns)]
-    places = [place for place, column in enumerate(columns) if column == "source_id"]
-    keys = {row[place] for row in listed for place in places if row[place]}
-    notes = [(f"asked: {key}", str(value)) for key, value in asked.items()]
-    return Table(
-        name, described, listed, [*notes, *catalog_notes(answers.connection)], sources_by_id(answers.connection, keys)
-    )
+    return await table_file(database, ending, table, problem)
 
 
 def file_name(table: Table, ending: str) -> str:

@@ -11,7 +11,6 @@ from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
 from rackfit.publish.pages.common import open_database
-from rackfit.publish.pages.download import rows_table
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.respond import Question, respond
 from rackfit.publish.sql_speed import scaling_rows
@@ -82,8 +81,10 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
 
 
 def _table(answers: Answers, form: SpeedForm, found: dict[str, Any]) -> Table:
+    from rackfit.export.answers import rows_table
+
     rows = [[row.get(name) for name in CSV_COLUMNS] for row in found.get("scaling") or []]
-    return rows_table(answers, CSV_COLUMNS, rows, form.asked, "speed")
+    return rows_table(answers.connection, CSV_COLUMNS, rows, form.asked, "speed")
 
 
 async def _context(

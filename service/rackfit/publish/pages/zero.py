@@ -11,7 +11,6 @@ from rackfit.memory.training.sharding import STAGES, bytes_per_parameter, explai
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import open_database
-from rackfit.publish.pages.download import rows_table
 from rackfit.publish.pages.form import PageForm
 from rackfit.publish.pages.respond import Question, respond
 from rackfit.tabular.table import Table
@@ -92,8 +91,10 @@ def paper() -> list[dict[str, Any]]:
 
 
 def _table(answers: Answers, form: ZeroForm, found: dict[str, Any]) -> Table:
+    from rackfit.export.answers import rows_table
+
     rows = [[row[name] for name in CSV_COLUMNS] for row in found["stages"]]
-    return rows_table(answers, CSV_COLUMNS, rows, form.asked, "zero")
+    return rows_table(answers.connection, CSV_COLUMNS, rows, form.asked, "zero")
 
 
 async def _context(datasette: Any, form: ZeroForm, found: Any, problem: Any) -> dict[str, Any]:
