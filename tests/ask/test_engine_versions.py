@@ -73,3 +73,33 @@ def test_an_unknown_engine_with_a_version_is_named_without_it(connection: sqlite
     """The name that is not known is the engine's."""
     with pytest.raises(UnknownNameError, match="vlmm"):
         ask(connection, "vlmm 0.9.2", 8192)
+
+
+@pytest.mark.parametrize(
+    ("said", "card", "precision", "runs"),
+    # vLLM's installation pages: compute capability 7.0 to 0.30, 7.5 since 0.31; bitsandbytes left the core with 0.28
+    [
+        ("vllm 0.8.5", "v100-32gb", "fp16", True),
+        ("vllm 0.31.0", "v100-32gb", "fp16", False),
+        ("vllm", "v100-32gb", "fp16", False),
+        ("vllm 0.8.5", "p100-16gb", "fp16", False),
+        ("vllm 0.9.2", "h100-sxm5-80gb", "bnb-nf4", True),
+        ("vllm 0.28.0", "h100-sxm5-80gb", "bnb-nf4", False),
+    ],
+)
+def test_formats_of_the_version(
+    connection: sqlite3.Connection, said: str, card: str, precision: str, runs: bool
+) -> None:
+    """What an engine runs on a card is asked of the version, not of the newest one."""
+    question = FitQuestion("llama-3.1-8b", card, context=8192, runtime=said, precision=precision)
+
+    assert (fit_one(connection, question, suggest=False)["verdict"] != "cannot_run") is runs
+
+
+def test_a_format_that_came_later_is_unknown(connection: sqlite3.Connection) -> None:
+    """No rule of 0.5 speaks of NVFP4: the verdict is no more than tight, and says why."""
+    question = FitQuestion("llama-3.1-8b", "b200", context=8192, runtime="vllm 0.5.4", precision="nvfp4")
+    answer = fit_one(connection, question, suggest=False)
+
+    assert answer["verdict"] == "tight"
+    assert any("support of nvfp4 by vllm" in line for line in answer["assumptions"])

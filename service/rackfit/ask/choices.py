@@ -158,8 +158,22 @@ def choose_budget(
     own = [budget for budget in context.budgets if budget.runtime_id == found.id]
     budget = budget_at(own, version_key(version), v0)
     until = f"to {budget.version_to}" if budget.version_to else "on"
-    note = f"runtime: {name} {version}, rules of {budget.version_from} {until}; formats by the newest version"
+    note = f"runtime: {name} {version}, rules of {budget.version_from} {until}; formats as on record for it"
     return budget, chosen, [note]
+
+
+def context_for(connection: sqlite3.Connection, context: Context, asked: str | None) -> Context:
+    """Return the context in which an engine runs what the version that was asked for ran.
+
+    Raises:
+        UnknownNameError: an engine that is not known.
+    """
+    if asked is None:
+        return context
+    name, version, _ = _engine_version(asked)
+    if version is None:
+        return context
+    return context.of_version(resolve(connection, "runtime", name).id, version_key(version))
 
 
 def _engine_version(asked: str) -> tuple[str, str | None, bool]:

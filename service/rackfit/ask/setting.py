@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rackfit.ask.beside import find_beside, image_tokens
-from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision
+from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision, context_for
 from rackfit.ask.hosts import host_support, on_host
 from rackfit.ask.machines import Machine
 from rackfit.ask.question import DEFAULT_CONTEXT, FitQuestion, Subject
@@ -83,6 +83,7 @@ def resolve_setting(
     connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
 ) -> Setting:
     """Choose what a question leaves open for one model on one machine, and list what was assumed."""
+    context = context_for(connection, context, question.runtime)
     choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
     assumed = [*([subject.taken_for] if subject.taken_for else []), *assumed]
     runtime = "llama.cpp" if question.runtime is None and question.offloads else question.runtime

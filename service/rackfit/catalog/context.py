@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rackfit.catalog.connect import Reading
 from rackfit.catalog.read import precision_of, read_budgets, rows_of
 from rackfit.fit.classes import Chooser
 from rackfit.memory.domain import Budget, Device, Precision
-from rackfit.memory.support import SupportRule
+from rackfit.memory.support import SupportRule, rules_at
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,14 @@ class Context:
     kv_bits: dict[str, float]
     budgets: tuple[Budget, ...]
     chooser: Chooser
+    support: tuple[SupportRule, ...]
+    """What every version of every engine states; `chooser` holds the newest."""
     sixteen_bit_devices: frozenset[str]
+
+    def of_version(self, runtime_id: str, version: tuple[int, ...]) -> Context:
+        """Return the context in which one engine runs what a version of it ran."""
+        rules = rules_at(self.support, runtime_id, version)
+        return replace(self, chooser=Chooser(rules, self.chooser.precisions, self.chooser.bases))
 
     def newest_budget(self, runtime_id: str) -> Budget:
         """Return the rules of the newest version of an engine."""
@@ -60,12 +67,13 @@ def _read_context(connection: sqlite3.Connection) -> Context:
         row["precision_id"]: row["support_as"]
         for row in rows_of(connection, "select precision_id, support_as from precisions where support_as is not null")
     }
-    support = rows_of(
+    found = rows_of(
         connection,
         "select runtime_id, precision_id, vendor, architecture, support, coalesce(from_position, 0) as version_rank, "
-        "kernel, note "
-        "from precision_support where version_to is null order by support_id",
+        "kernel, note, version_from, version_to from precision_support order by support_id",
     )
+    support = tuple(SupportRule(**row) for row in found)
+    newest = tuple(rule for rule in support if rule.version_to is None)
     kv_bits = {
         row["precision_id"]: row["effective_bits"]
         for row in rows_of(connection, "select * from precisions where use = 'kv' and effective_bits is not null")
@@ -75,6 +83,7 @@ def _read_context(connection: sqlite3.Connection) -> Context:
         precisions=precisions,
         kv_bits=kv_bits,
         budgets=tuple(read_budgets(connection)),
-        chooser=Chooser(tuple(SupportRule(**row) for row in support), precisions, bases),
+        chooser=Chooser(newest, precisions, bases),
+        support=support,
         sixteen_bit_devices=frozenset(row["accelerator_id"] for row in bf16),
     )

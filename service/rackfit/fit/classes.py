@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chooser:
-    """Picks precisions and engines from what the engines' newest versions state.
+    """Picks precisions and engines from what versions of the engines state, the newest unless one is asked for.
 
     `bases` maps a precision to the one that its support is stated for (a GGUF mix to its base type).
     """

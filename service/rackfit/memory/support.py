@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rackfit.memory.domain import Device
+from rackfit.memory.versions import version_key
 
 LEVELS = ("native", "weight_only", "emulated", "none", "unknown")
 """From best to worst; unknown is not none."""
@@ -18,7 +19,7 @@ LEVELS = ("native", "weight_only", "emulated", "none", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class SupportRule:
-    """One row of what an engine's newest version says about a format on a range of devices."""
+    """One row of what an engine says about a format on a range of devices, from one of its versions to another."""
 
     runtime_id: str
     precision_id: str
@@ -28,6 +29,33 @@ class SupportRule:
     version_rank: int
     kernel: str | None = None
     note: str | None = None
+    version_from: str | None = None
+    version_to: str | None = None
+    """None: the newest version still has it."""
+
+
+def rules_at(rules: Iterable[SupportRule], runtime_id: str, version: tuple[int, ...]) -> tuple[SupportRule, ...]:
+    """Return the rules that hold in a version of one engine, and in the newest version of all others.
+
+    A version before all that is on record is read as the oldest one. Rules of engines that count commits instead of
+    versions hold where the newest has them.
+    """
+    known = list(rules)
+    numbered = [rule for rule in known if rule.runtime_id == runtime_id and _is_number(rule.version_from)]
+    oldest = min((version_key(str(rule.version_from)) for rule in numbered), default=())
+    at = max(version, oldest)
+
+    def holds(rule: SupportRule) -> bool:
+        if rule.runtime_id != runtime_id or not _is_number(rule.version_from):
+            return rule.version_to is None
+        until = rule.version_to is None or at <= (*version_key(rule.version_to), 99)
+        return version_key(str(rule.version_from))[: len(at)] <= at and until
+
+    return tuple(rule for rule in known if holds(rule))
+
+
+def _is_number(version: str | None) -> bool:
+    return version is not None and re.match(r"\d+\.\d", version) is not None
 
 
 def covers(condition: str, device: Device) -> bool:
