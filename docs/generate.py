@@ -81,9 +81,10 @@ def _option_row(option: click.Option, context: click.Context) -> str:
 
 
 def data_dictionary() -> str:
-    """Return every table and column with type, unit and meaning."""
+    """Return every table and column with type, unit and meaning, those of answers too."""
     from rackfit.catalog.migrate import migrate
-    from rackfit.records.fieldguide import guide
+    from rackfit.export.answer_tables import ANSWER_TABLES
+    from rackfit.records.fieldguide import describe, guide
 
     connection = sqlite3.connect(":memory:", isolation_level=None)
     migrate(connection)
@@ -105,6 +106,18 @@ def data_dictionary() -> str:
             lines.append(f"| {name} | {declared.lower()} | {unit} | {meaning.replace('|', '/')} |")
         lines.append("")
     connection.close()
+    lines += [
+        "# Files of answers",
+        "",
+        "What commands (`-o`) and pages (`.csv`, `.xlsx`) give; no tables of the catalog.",
+        "",
+    ]
+    for table, columns in sorted(ANSWER_TABLES.items()):
+        lines += [f"## {table} (answer)", "", "| column | unit | meaning |", "|---|---|---|"]
+        for name in columns:
+            entry = describe(name, table)
+            lines.append(f"| {name} | {entry.unit or ''} | {entry.description.replace('|', '/')} |")
+        lines.append("")
     return "\n".join(lines)
 
 

@@ -153,9 +153,9 @@ def scaling(
     with opened(catalog) as connection:
         rows = scale(connection, FitQuestion(**asked), over, flight)
         if output is not None:
-            from rackfit.export.answers import listed
+            from rackfit.export.page_tables import SCALING, page_table
 
-            output.write(connection, listed(connection, rows, query, "scaling"), {"asked": query})
+            output.write(connection, page_table(connection, SCALING, rows, query), {"asked": query})
             return
     if as_json:
         show_list(query, rows)

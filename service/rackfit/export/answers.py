@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,23 +87,4 @@ def listed(
         [*((key, str(value) if isinstance(value, (tuple, list)) else value) for key, value in notes),
          *catalog_notes(connection)],
         sources_by_offer(connection, rows),
-    )  # fmt: skip
-
-
-def rows_table(
-    connection: sqlite3.Connection,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    asked: Mapping[str, Any],
-    name: str,
-    sources: Iterable[str] = (),
-) -> Table:
-    """Return rows under their columns' own names, with what was asked as notes and the sources given and named."""
-    listed = [list(row) for row in rows]
-    described = [replace(one, header=one.name) for one in describe_columns(connection, columns)]
-    places = [place for place, column in enumerate(columns) if column == "source_id"]
-    keys = {row[place] for row in listed for place in places if row[place]}
-    notes = [(f"asked: {key}", str(value)) for key, value in asked.items() if value is not None]
-    return Table(
-        name, described, listed, [*notes, *catalog_notes(connection)], sources_by_id(connection, {*sources, *keys})
     )  # fmt: skip

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rackfit.ask.parts import sources_of
-from rackfit.export.answers import rows_table
-from rackfit.tabular.table import Table
+from rackfit.export.columns import answer_columns
+from rackfit.export.page_tables import noted
+from rackfit.tabular.table import Column, Kind, Table
+
+NAME = "compare"
+KINDS: dict[str, Kind] = {"name": "string", "unit": "string", "differs": "string"}
+"""Columns before those of the things: name -> what its cells are."""
 
 FACTS = (
     ("devices", "devices", "", ""), ("memory_bytes", "memory in all", "bytes", "high"),
@@ -92,7 +97,8 @@ def side_by_side(
     """
     sources = {source for record in records for source in sources_of(connection, *record)}
     rows = [(line.name, line.unit, "yes" if line.differs else "no", *line.values) for line in lines]
-    return rows_table(connection, ("name", "unit", "differs", *heads), rows, asked, "compare", sources)
+    columns = [*answer_columns(NAME, KINDS), *(Column(head, head) for head in heads)]
+    return noted(connection, NAME, columns, rows, asked, sources)
 
 
 def machines_table(connection: sqlite3.Connection, found: Mapping[str, Any], asked: Mapping[str, Any]) -> Table:

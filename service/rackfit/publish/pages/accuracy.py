@@ -10,6 +10,7 @@ from datasette.utils import tilde_encode
 from rackfit.accuracy import summary
 from rackfit.accuracy.summary import Row
 from rackfit.errors import RackfitError
+from rackfit.export.page_tables import CASES, PAGE_TABLES
 from rackfit.publish import render
 from rackfit.publish.pages import accuracy_rows as scored
 from rackfit.publish.pages import scatter
@@ -26,11 +27,6 @@ GROUPED = (
 )
 """Field of a case, filter that chooses one of its values, heading."""
 
-COLUMNS = (
-    "case_id", "kind", "quantity", "unit", "printed", "measured", "estimate", "low", "high", "relative_error",
-    "error_gib", "card_share", "inside_range", "status", "reason", "confidence", "runtime", "engine", "precision",
-    "model", "gpu", "engine_stated", "assumptions", "source_url", "source_note",
-)  # fmt: skip
 MOST_REASONS = 30
 MOST_SHOWN = 50
 """Cases of the list of the furthest off that are open; the rest unfolds."""
@@ -43,7 +39,7 @@ def read_filters(arguments: Any) -> Filters:
 
 def as_entry(row: Row) -> dict[str, Any]:
     """Return a case as JSON and CSV have it."""
-    return {name: getattr(row, name) for name in COLUMNS}
+    return {name: getattr(row, name) for name in PAGE_TABLES[CASES]}
 
 
 def report(rows: Sequence[Row], filters: Filters) -> dict[str, Any]:
@@ -78,8 +74,7 @@ async def page(request: Any, datasette: Any) -> Any:
     if ending == "json":
         return json_response(report(rows, filters), problem)
     if ending in OFFERED:
-        cells = ([getattr(row, name) for name in COLUMNS] for row in rows)
-        return await rows_file(open_database(datasette), ending, problem, COLUMNS, cells, filters.asked, "accuracy")
+        return await rows_file(open_database(datasette), ending, CASES, map(as_entry, rows), filters.asked, problem)
     context = _context(datasette, filters, found, rows, problem)
     return await html_response(datasette, "rackfit_accuracy.html", context, request, problem)
 

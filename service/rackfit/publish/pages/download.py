@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from datasette.utils.asgi import Response
@@ -77,18 +77,17 @@ async def answer_file(
 async def rows_file(
     database: Any,
     ending: str,
-    problem: dict[str, Any] | None,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    asked: Mapping[str, Any],
     name: str,
+    rows: Iterable[Mapping[str, Any]],
+    asked: Mapping[str, Any],
+    problem: dict[str, Any] | None = None,
 ) -> Response:
-    """Return the table of a page as a file to save, or its problem as text."""
+    """Return one of `export.page_tables` as a file to save, or its problem as text."""
 
     def table(answers: Answers) -> Table:
-        from rackfit.export.answers import rows_table
+        from rackfit.export.page_tables import page_table
 
-        return rows_table(answers.connection, columns, rows, asked, name)
+        return page_table(answers.connection, name, rows, asked)
 
     return await table_file(database, ending, table, problem)
 

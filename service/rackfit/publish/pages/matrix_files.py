@@ -6,14 +6,13 @@ from typing import Any
 
 from datasette.utils.asgi import Response
 
+from rackfit.export.page_tables import MATRIX
 from rackfit.publish import render
 from rackfit.publish.drawings import matrix as drawing
 from rackfit.publish.pages import matrix
 from rackfit.publish.pages.common import attempt, ending_of, json_response, open_database
 from rackfit.publish.pages.download import refusal, rows_file
 from rackfit.publish.pages.status import summary
-
-CSV_COLUMNS = ("model", "hardware", "verdict", "precision", "effective_bits", "context", "sequences", "why")
 
 
 async def page(request: Any, datasette: Any) -> Any:
@@ -33,8 +32,7 @@ async def page(request: Any, datasette: Any) -> Any:
     rows = list(flat(found, asked))
     if ending == "json":
         return json_response({"query": asked.form.asked, "results": rows})
-    listed = [[row[name] for name in CSV_COLUMNS] for row in rows]
-    return await rows_file(database, ending, None, CSV_COLUMNS, listed, asked.form.asked, "matrix")
+    return await rows_file(database, ending, MATRIX, rows, asked.form.asked)
 
 
 def flat(found: dict[str, Any], asked: matrix.Asked) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UsageError
+from rackfit.export.page_tables import SOURCES
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask_once, attempt, ending_of, html_response, json_response, open_database
@@ -40,9 +41,6 @@ where ? = '' or source_class = ? group by sources.source_id order by facts desc,
 """
 DISPUTES = "select table_name, key, field, other_value, source_id, reason from disputes order by table_name, key, field"
 
-COLUMNS = ("source_id", "title", "url", "issuer", "published", "accessed", "source_class", "licence", "share_alike",
-           "facts")  # fmt: skip
-
 
 def read(answers: Answers, chosen: str) -> dict[str, Any]:
     """Return counts by class, the sources of one class or of all, and the disputes.
@@ -68,9 +66,8 @@ async def page(request: Any, datasette: Any) -> Any:
     # Counting every fact takes longer than a page may: once a day.
     found, problem = await attempt(ask_once(database, ("sources", chosen), lambda answers: read(answers, chosen)))
     if ending in OFFERED:
-        rows = [[row[name] for name in COLUMNS] for row in (found or {}).get("sources", [])]
         asked = {"class": chosen} if chosen else {}
-        return await rows_file(database, ending, problem, COLUMNS, rows, asked, "sources")
+        return await rows_file(database, ending, SOURCES, (found or {}).get("sources", []), asked, problem)
     if ending:
         return json_response({"ok": True, **(found or {})}, problem)
     return await html_response(

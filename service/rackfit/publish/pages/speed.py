@@ -17,10 +17,6 @@ from rackfit.publish.sql_speed import scaling_rows
 from rackfit.tabular.table import Table
 
 DEGREES = ("tp", "pp", "ep", "dp")
-CSV_COLUMNS = (
-    "strategy", "degree", "tokens", "figure", "compute_s", "communication_s", "efficiency", "link", "link_gb_s",
-    "bytes_per_token", "bound_by", "assumptions",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,10 +77,9 @@ def answer(answers: Answers, form: SpeedForm) -> dict[str, Any]:
 
 
 def _table(answers: Answers, form: SpeedForm, found: dict[str, Any]) -> Table:
-    from rackfit.export.answers import rows_table
+    from rackfit.export.page_tables import SCALING, page_table
 
-    rows = [[row.get(name) for name in CSV_COLUMNS] for row in found.get("scaling") or []]
-    return rows_table(answers.connection, CSV_COLUMNS, rows, form.asked, "speed")
+    return page_table(answers.connection, SCALING, found["scaling"] or [], form.asked)
 
 
 async def _context(

@@ -22,10 +22,6 @@ RECIPE = "adam_mixed_16"
 PAPER_SIZES = (7.5e9, 128e9, 1e12)
 PAPER_DEVICES = (1, 4, 16, 64, 256, 1024)
 """Models and degrees of Table 1 in Rajbhandari et al., ZeRO (arXiv 1910.02054)."""
-CSV_COLUMNS = (
-    "stage", "partitioned", "formula", "bytes_per_parameter", "bytes_per_device", "reduction", "communication",
-    "fewest_devices",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,10 +87,9 @@ def paper() -> list[dict[str, Any]]:
 
 
 def _table(answers: Answers, form: ZeroForm, found: dict[str, Any]) -> Table:
-    from rackfit.export.answers import rows_table
+    from rackfit.export.page_tables import ZERO, page_table
 
-    rows = [[row[name] for name in CSV_COLUMNS] for row in found["stages"]]
-    return rows_table(answers.connection, CSV_COLUMNS, rows, form.asked, "zero")
+    return page_table(answers.connection, ZERO, found["stages"], form.asked)
 
 
 async def _context(datasette: Any, form: ZeroForm, found: Any, problem: Any) -> dict[str, Any]:
