@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rackfit.accuracy.figures import Figure, around
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.catalog.read import rows_of
 from rackfit.fit.cell import device_weights, weight_spread
-from rackfit.memory.domain import Layout
-from rackfit.memory.gguf import gguf_bytes
+from rackfit.memory.domain import Layout, Model
+from rackfit.memory.gguf import gguf_bytes, gguf_size
+from rackfit.memory.published import is_converted
 from rackfit.memory.weights import GGUF_MIX, prediction_bytes, stage_weights
 
 LOADED_SPREAD = 0.03
 """Loads printed by engines exceed the tensors by up to 3 % (Gemma, Qwen2.5 under vLLM): buffers and towers per rank."""
-
-
-CONVERTED = frozenset({"int4", "int8", "bnb", "mlx", "hqq", "exl", "aqlm"})
-"""Families of formats that others convert to: such files mostly leave the prediction layers out."""
-
 SIXTEEN_BITS = 16
+EARLY_EXPERTS = 8
 OWN_MIX = 1.2
 """A file whose tensors its maker chose one by one over the plain mix of its name, at most: 1.04 of DeepSeek-R1's
 UD-IQ1_S, more where the model is small."""
@@ -55,7 +54,11 @@ def weights_total(setting: CaseSetting) -> Figure:
 
 
 def artifact_bytes(setting: CaseSetting) -> Figure | None:
-    """Return the exact bytes of the published file that the case names, None where none is on record."""
+    """Return the bytes of the published file that the case means, None where none is on record or several may be meant.
+
+    It means the file that it names, exactly; else, where it names a model and another format, the one checkpoint in
+    that format that is on record. Others may have converted the same model in another way, so that this has a range.
+    """
     if setting.subject is None or setting.precision is None:
         return None
     found = rows_of(
@@ -64,10 +67,22 @@ def artifact_bytes(setting: CaseSetting) -> Figure | None:
         setting.case.model.casefold(),
         setting.precision.precision_id,
     )
-    if not found:
+    if found:
+        size = float(found[0]["bytes"])
+        return Figure(size, size, size, (f"published file {found[0]['artifact_id']}",))
+    if setting.precision.precision_id == setting.subject.precision_id:
         return None
-    size = float(found[0]["bytes"])
-    return Figure(size, size, size, (f"published file {found[0]['artifact_id']}",))
+    found = rows_of(
+        setting.connection,
+        "select artifact_id, bytes from artifacts where model_id = ? and precision_id = ? "
+        "and instr(lower(artifact_id), 'gguf') = 0 and instr(lower(artifact_id), 'mmproj') = 0",
+        setting.subject.anatomy.model.model_id,
+        setting.precision.precision_id,
+    )
+    if len(found) != 1 or setting.precision.family == "fp":
+        return None
+    figure = around(float(found[0]["bytes"]), found[0]["bytes"] * weight_spread(setting.precision))
+    return replace(figure, assumed=(f"the one file on record in that format, {found[0]['artifact_id']}, assumed",))
 
 
 def file_size(setting: CaseSetting) -> Figure:
@@ -80,13 +95,20 @@ def file_size(setting: CaseSetting) -> Figure:
     precision = setting.layout_precision
     if precision.precision_id.startswith(GGUF_MIX):
         file_type = precision.precision_id.removeprefix(GGUF_MIX)
-        value = float(gguf_bytes(setting.anatomy.model, file_type, setting.case.model))
+        model = setting.anatomy.model
+        value = float(gguf_bytes(model, file_type, setting.case.model))
         own_mix = any("a mix chosen" in line for line in setting.assumed)
-        return Figure(value, 0.99 * value, (OWN_MIX if own_mix else 1.01) * value)
+        least = gguf_size(model, file_type, of_2023=True).file_bytes if _is_early_mixture(model) else value
+        return Figure(value, 0.99 * min(value, least), (OWN_MIX if own_mix else 1.01) * value)
     loaded, predicted = weights_total(setting), prediction_bytes(setting.anatomy, precision)
-    if precision.family in CONVERTED:
+    if is_converted(precision):
         return Figure(loaded.value, loaded.low, loaded.high + predicted, loaded.assumed)
     return Figure(loaded.value + predicted, loaded.low, loaded.high + predicted, loaded.assumed)
+
+
+def _is_early_mixture(model: Model) -> bool:
+    """Return whether files of a mixture were made by the quantiser of 2023 too: eight experts, as Mixtral and Grok."""
+    return max((group.n_experts or 0 for group in model.groups), default=0) == EARLY_EXPERTS
 
 
 def engine_on_disk(setting: CaseSetting) -> Figure:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.bitsandbytes import as_held
 from rackfit.memory.budget import DEFAULT_KNOBS, Knobs, Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
@@ -20,9 +21,10 @@ NO, TIGHT, FITS = 0, 1, 2
 VERDICTS = ("no", "tight", "fits")
 STANDARD_CONTEXTS = (8192, 32768, 131072)
 
-WEIGHT_SPREAD = {"fp": 0.005, "gguf": 0.02, "fp8": 0.03}
-"""Relative half-width of weights: 16-bit loads follow from the parameter count (measured loads lie within 0.5 %),
-quantised ones depend on which tensors a checkpoint keeps in high precision."""
+WEIGHT_SPREAD = {"fp": 0.005, "gguf": 0.02, "fp8": 0.03, "bnb_nf4_dynamic": 0.12}
+"""Relative half-width of weights by family, or by format where one has its own: 16-bit loads follow from the parameter
+count (measured loads lie within 0.5 %), quantised ones depend on which tensors a checkpoint keeps in high precision
+(Unsloth's dynamic ones none to 15 % of the linear layers)."""
 OTHER_WEIGHT_SPREAD = 0.05
 WORKSPACE_SPREAD = 0.15
 RUNTIME_SPREAD_BYTES = 2**28
@@ -92,7 +94,7 @@ class Cell:
 
 def weight_spread(precision: Precision) -> float:
     """Return the relative half-width of the weight estimate of a precision."""
-    return WEIGHT_SPREAD.get(precision.family, OTHER_WEIGHT_SPREAD)
+    return WEIGHT_SPREAD.get(precision.precision_id, WEIGHT_SPREAD.get(precision.family, OTHER_WEIGHT_SPREAD))
 
 
 def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layout: Layout) -> tuple[float, ...]:
@@ -100,6 +102,7 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
 
     llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy.
     """
+    precision = as_held(precision, budget)
     multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
     loads = list(stage_weights(anatomy, precision, layout, multiple))
     if budget.embedding_on_host:

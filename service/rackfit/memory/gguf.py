@@ -73,9 +73,10 @@ class GgufSize:
 CALIBRATING: Final = frozenset({"bartowski", "unsloth"})
 """Publishers that make every file with an importance matrix, as their model cards say; mradermacher's `-i1` are too."""
 
-SPLIT_EXPERTS: Final = frozenset({"thebloke"})
-"""Publishers whose files of mixtures are older than merged expert tensors (llama.cpp, April 2024): the rules of that
-time did not single a lone expert out, so experts have the file's main type (Mixtral-8x7B Q4_K_M 26.44 GB)."""
+OF_2023: Final = frozenset({"thebloke"})
+"""Publishers whose files were made by the quantiser of 2023. It did not single a lone expert out, so experts have the
+file's main type (Mixtral-8x7B Q4_K_M 26.44 GB), and its Q2_K had Q3_K in all matrices but query, key and embedding: so
+come out the published Llama-2-7B (2.83 GB) and Llama-2-70B (29.3 GB), 0.3 and 3.8 GB above today's."""
 
 
 def gguf_bytes(model: Model, file_type: str, publisher: str = "") -> int:
@@ -88,7 +89,7 @@ def gguf_bytes(model: Model, file_type: str, publisher: str = "") -> int:
     """
     owner, _, name = publisher.casefold().partition("/")
     calibrated = True if owner in CALIBRATING or (owner == "mradermacher" and "-i1" in name) else None
-    return gguf_size(model, file_type, calibrated=calibrated, split_experts=owner in SPLIT_EXPERTS).file_bytes
+    return gguf_size(model, file_type, calibrated=calibrated, of_2023=owner in OF_2023).file_bytes
 
 
 def gguf_size(
@@ -96,7 +97,7 @@ def gguf_size(
     file_type: str,
     whole_file_bits: float | None = None,
     calibrated: bool | None = None,
-    split_experts: bool = False,
+    of_2023: bool = False,
 ) -> GgufSize:
     """Return the bytes of a model in a file type of llama.cpp, whole and by tensor role.
 
@@ -105,7 +106,7 @@ def gguf_size(
         file_type: key of `gguf_types.BASE`, for example q4_k_m, with or without the prefix ggufmix_.
         whole_file_bits: bits per weight of a whole file, used only where the tensors cannot be enumerated.
         calibrated: whether an importance matrix was used; by default only where the quantiser asks for one.
-        split_experts: whether each expert is a tensor of its own, as in files of before April 2024.
+        of_2023: whether the rules are those of 2023, when each expert was a tensor of its own.
 
     Raises:
         KeyError: a file type llama.cpp does not have.
@@ -115,15 +116,12 @@ def gguf_size(
     metadata = METADATA_BYTES_PER_TOKEN * model.vocab_size
     if whole_file_bits is not None and not enumerable(model):
         return _by_ratio(model, kind, whole_file_bits, metadata)
-    traits = _traits(model, needs_calibration(kind) if calibrated is None else calibrated)
+    traits = replace(_traits(model, needs_calibration(kind) if calibrated is None else calibrated), of_2023=of_2023)
     size: dict[str, int] = {}
     values: dict[str, int] = {}
     for tensor in tensors(model):
         role = ROLE_OF_PART[tensor.part]
-        if split_experts and tensor.part.startswith("experts_"):
-            stored = _bytes_in(divides(BASE[kind], tensor.row), tensor.values)
-        else:
-            stored = _tensor_bytes(kind, tensor, traits, model)
+        stored = _tensor_bytes(kind, tensor, traits, model)
         size[role] = size.get(role, 0) + stored
         values[role] = values.get(role, 0) + tensor.values
     return GgufSize(

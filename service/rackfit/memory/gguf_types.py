@@ -30,6 +30,11 @@ BASE: Final[dict[str, str]] = {
 }  # fmt: skip
 """File type -> block type of a tensor that no rule singles out."""
 
+WIDE_TABLES: Final[dict[str, str]] = {"q6_k_l": "q6_k", "q5_k_l": "q5_k_m", "q4_k_l": "q4_k_m", "q2_k_l": "q2_k"}
+"""Files of a maker's own -> the file type that they are but for embedding and output, which are Q8_0: "Uses Q8_0 for
+embed and output weights" (bartowski's model cards)."""
+BASE.update({name: BASE[plain] for name, plain in WIDE_TABLES.items()})
+
 _FALLBACK: Final[dict[str, str]] = {
     "q2_k": "q4_0", "q3_k": "q4_0", "q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0",
     **dict.fromkeys(("iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq4_xs"), "iq4_nl"),
@@ -70,6 +75,8 @@ class Traits:
     falcon: bool = False
     calibrated: bool = False
     """An importance matrix was used: some guards for early layers fall away."""
+    of_2023: bool = False
+    """The quantiser of 2023: it gave Q2_K three bits but for query, key and embedding, and singled no expert out."""
 
     @property
     def seventy_b(self) -> bool:
@@ -102,6 +109,12 @@ def block_type(file_type: str, part: str, index: int, traits: Traits, row: int) 
         return base
     if file_type == "mxfp4_moe":
         return "mxfp4" if part.startswith("experts_") else "q8_0"
+    if file_type in WIDE_TABLES:
+        if part in ("head", "embedding"):
+            return divides("q8_0", row)
+        return block_type(WIDE_TABLES[file_type], part, index, traits, row)
+    if traits.of_2023 and part.startswith("experts_"):
+        return divides(base, row)
     chosen = _RULES.get(part.removeprefix("experts_"), _plain)(file_type, index, traits) or base
     if part == "head" and (row % BLOCKS[base][0] or traits.falcon):
         chosen = "q8_0"
@@ -131,7 +144,7 @@ def _embedding(file_type: str, index: int, traits: Traits) -> str | None:
 
 
 def _value(file_type: str, index: int, traits: Traits) -> str | None:
-    grouped = traits.heads_per_kv >= 4
+    grouped = traits.heads_per_kv >= 4 and not (traits.of_2023 and file_type == "q2_k")
     if file_type in _LOWEST:
         if grouped or traits.experts >= 4:
             return "q4_k"
@@ -200,6 +213,8 @@ def _down(file_type: str, index: int, traits: Traits) -> str | None:
 
 
 def _gate_or_up(file_type: str, index: int, traits: Traits) -> str | None:
+    if traits.of_2023 and file_type == "q2_k":
+        return "q3_k"
     middle = traits.layers // 8 <= index < 7 * traits.layers // 8
     return "iq3_xxs" if file_type == "iq3_xs" and middle else None
 

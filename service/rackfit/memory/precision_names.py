@@ -94,9 +94,9 @@ LOOSE_KV: Final[dict[str, tuple[str, str]]] = {
 GGUF_FILE_TYPES: Final[tuple[str, ...]] = (
     "f32", "bf16", "f16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0", "q4_k_m", "q4_k_s", "q4_1", "q4_0",
     "q3_k_l", "q3_k_m", "q3_k_s", "q2_k", "q2_k_s", "iq4_nl", "iq4_xs", "iq3_m", "iq3_s", "iq3_xs", "iq3_xxs",
-    "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s", "mxfp4_moe",
+    "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s", "mxfp4_moe", "q6_k_l", "q5_k_l", "q4_k_l", "q2_k_l",
 )  # fmt: skip
-"""File types of llama.cpp with a record of their own (`ggufmix_` + name)."""
+"""File types of llama.cpp, and bartowski's with 8-bit tables, with a record of their own (`ggufmix_` + name)."""
 
 GGUF_BLOCKS: Final = frozenset(
     f"gguf_{name}"
@@ -110,8 +110,9 @@ GGUF_BLOCKS: Final = frozenset(
 
 _SLUGS: Final = re.compile(
     r"fp8_e4m3_(per_tensor|per_channel|block128x128)|(awq|gptq)_int4_g(32|64|128)|gptq_int[38]_g128|mxint8"
-    r"|bnb_(nf4|fp4)(_double)?|bnb_llm_int8|int8_w8a8|hqq_[12348]bit_g64|mlx_([34568]bit_g64|8bit_g32|mxfp4)"
-    r"|nvfp4_(per_row_scale|(fp8_)?modelopt_bf16)|(mxfp4|nvfp4|fp8|int4_g32)_experts_bf16|fp4_experts_fp8|ternary_1\.58"
+    r"|bnb_(nf4(_double|_dynamic)?|fp4(_double)?|llm_int8)|int8_w8a8|hqq_[12348]bit_g64|mlx_([34568]bit_g64|8bit_g32|mxfp4)"
+    r"|nvfp4_(per_row_scale|(fp8_)?modelopt_bf16|mixer_in_bf16|output_gate_bf16)|fp4_experts_fp8|ternary_1\.58"
+    r"|(mxfp4|mxfp4_scales32|nvfp4|fp8|int4_g32)_experts_bf16"
     r"|fp8_ffn_per_channel_bf16|int4_sym_g32_ct|w4a16_ct_g(32|128)|aqlm_1x16_g(8|16)"
 )
 """Slugs of weight formats that are no short name and no GGUF type."""
@@ -265,8 +266,8 @@ def _bitsandbytes(said: str) -> ParsedPrecision | None:
         return ParsedPrecision("bnb_llm_int8")
     if re.search(r"fp4", said):
         return ParsedPrecision("bnb_fp4_double" if double else "bnb_fp4")
-    if "dynamic" in said:
-        return ParsedPrecision("bnb_nf4_double", "dynamic: some layers stay 16-bit, which ones is not named")
+    if "dynamic" in said or re.search(r"unsloth[ -]bnb", said):
+        return ParsedPrecision("bnb_nf4_dynamic", "some matrices stay 16-bit, which ones differs by model")
     if re.search(r"\b4-?bit", said) and not re.search(r"nf4", said):
         return ParsedPrecision("bnb_nf4_double", "NF4 with double quantisation assumed")
     return ParsedPrecision("bnb_nf4_double" if double else "bnb_nf4")
@@ -293,8 +294,8 @@ def _floating_8_and_4(said: str) -> ParsedPrecision | None:
 
 
 def _integer(said: str) -> ParsedPrecision | None:
-    """Compressed-tensors names: `W4A16`, `INT4 W4A16`, `W8A8`, with a group size or without."""
-    if "w4a16" in said:
+    """Compressed-tensors names: `W4A16`, `INT4 compressed-tensors`, `W8A8`, with a group size or without."""
+    if "w4a16" in said or re.fullmatch(r"(packed )?int4 \(?compressed[- ]tensors\)?( g\d+)?", said):
         size = "32" if re.search(r"g32\b", said) else "128"
         return ParsedPrecision(f"w4a16_ct_g{size}", None if re.search(r"g\d", said) else LOOSE["w4a16"])
     if "w8a8" in said:

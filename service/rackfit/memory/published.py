@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Layout, Precision
-from rackfit.memory.weights import outer_bytes, role_bits, weights_bytes
+from rackfit.memory.weights import outer_bytes, prediction_bytes, role_bits, weights_bytes
 
 TOWER_ROLE = "vision"
+CONVERTED = frozenset({"int4", "int8", "bnb", "mlx", "hqq", "exl", "aqlm", "mxfp4"})
+"""Families and formats that others convert to: such files mostly leave the prediction layers out (of Qwen3.5-122B-A10B
+in MXFP4 the routed experts and the rest make the 74 GB of its card without them)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,16 @@ class PublishedFile:
 
 
 def estimated_bytes(anatomy: Anatomy, precision: Precision, file: PublishedFile) -> float:
-    """Return what is estimated for the tensors that the file holds."""
-    towers = 0.0 if file.with_towers else outer_bytes(anatomy, precision, Layout())[2]
-    return weights_bytes(anatomy, precision) - towers
+    """Return what is estimated for the tensors that the file holds: a checkpoint has the prediction layers too."""
+    whole = weights_bytes(anatomy, precision)
+    if not file.with_towers:
+        return whole - outer_bytes(anatomy, precision, Layout())[2]
+    return whole + (0.0 if is_converted(precision) else prediction_bytes(anatomy, precision))
+
+
+def is_converted(precision: Precision) -> bool:
+    """Return whether files of a format mostly come without prediction layers."""
+    return precision.family in CONVERTED or precision.precision_id in CONVERTED
 
 
 def as_published(anatomy: Anatomy, precision: Precision, file: PublishedFile) -> Precision:
