@@ -18,6 +18,7 @@ STACKS = (
     ("llama", "llama.cpp"),
     ("ggml", "llama.cpp"),
     ("lm studio", "llama.cpp"),
+    ("mlx", "mlx-lm"),
     ("accelerate", "transformers"),
     ("autoawq", "autoawq"),
     ("litgpt", "litgpt"),
@@ -27,7 +28,7 @@ STACKS = (
 )
 """Word in the engine's name -> engine whose rules are nearest. Eager PyTorch stacks hold weights, cache and little
 more; an engine without rules of its own that reserves a share of the card is read as vLLM, and the estimate says so."""
-OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers", "litgpt", "autoawq")
+OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers", "litgpt", "autoawq", "mlx")
 DEFAULT = "vllm"
 
 
@@ -60,13 +61,22 @@ def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str 
     if runtime == "llama.cpp":
         return Engine(_llama(said, known), tuple(assumed))
     if runtime == "transformers":
-        legacy = "torch 2.0" in said
-        return Engine(next(one for one in known if (one.cache_copies > 1) == legacy), tuple(assumed))
+        return Engine(_transformers(said, known), tuple(assumed))
     budget = _by_version(said, known) or _by_date(said, known)
     if budget is None:
         budget = next(one for one in known if one.version_to is None)
         assumed.append(f"version: the newest rules of {runtime} assumed")
     return Engine(budget, tuple(assumed))
+
+
+def _transformers(said: str, known: list[Budget]) -> Budget:
+    """Return the rules of the version that is named, of the time of torch 2.0, else the newest."""
+    match = re.search(r"transformers\D{0,3}(\d+\.\d+(?:\.\d+)?)", said)
+    if match is not None:
+        return budget_at(known, version_key(match[1]), v0=False)
+    if "torch 2.0" in said:
+        return min(known, key=lambda budget: version_key(budget.version_from))
+    return next(budget for budget in known if budget.version_to is None)
 
 
 def _llama(said: str, known: list[Budget]) -> Budget:

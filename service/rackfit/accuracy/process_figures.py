@@ -8,7 +8,7 @@ from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
 from rackfit.memory.budget import GIB, engine_terms, profiled_forward
 from rackfit.memory.domain import Layout
-from rackfit.memory.eager import eager_bytes
+from rackfit.memory.eager import cache_surplus, head_while_loading, lasting_bytes, prompt_work
 from rackfit.memory.graphs import released_bytes
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 
@@ -68,28 +68,47 @@ def peak(setting: CaseSetting) -> Figure:
 
 
 def peak_total(setting: CaseSetting) -> Figure:
-    """Return the peak summed over devices, bytes: as if on one device where layers are spread."""
+    """Return the peak summed over devices, bytes: as if on one device where layers are spread.
+
+    What a pass over the prompt works with lies on each of them.
+    """
     if setting.case.tp and setting.case.tp > 1:
         one = _peak(setting, setting.layout())
         return one.scaled(1 / setting.count)
-    return _peak(setting, Layout())
+    return _peak(setting, Layout(), setting.count)
 
 
-def _peak(setting: CaseSetting, layout: Layout) -> Figure:
-    question, budget = setting.question(), setting.budget
-    tokens = max(question.context if setting.case.context else 0, budget.min_cache_tokens // question.sequences)
-    weights = max(device_weights(setting.anatomy, setting.layout_precision, budget, layout))
+def _peak(setting: CaseSetting, layout: Layout, devices: int = 1) -> Figure:
+    """Return the largest of three moments: the model is loaded, the prompt goes through, the last token is made.
+
+    A prompt whose length the case does not state may be as long as the context: the high end holds such a pass.
+    """
+    question, budget, anatomy = setting.question(), setting.budget, setting.anatomy
+    precision, sequences = setting.layout_precision, question.sequences
+    tokens = max(question.context if setting.case.context else 0, budget.min_cache_tokens // sequences)
+    tokens = -(-tokens // budget.kv_block_tokens) * budget.kv_block_tokens
+    weights = max(device_weights(anatomy, precision, budget, layout))
     cache = request_caches(setting, layout)[0]
-    held = float(cache.bytes(tokens)) * question.sequences * budget.cache_copies
-    prompt = int(setting.case.number("prefill") or setting.case.number("input_tokens") or 0)
-    extra = eager_bytes(setting.anatomy, setting.layout_precision, budget, prompt, question.sequences, held)
-    value = weights + held + extra + budget.non_torch_bytes_single
-    half = (
-        weight_spread(setting.layout_precision) * weights + CACHE_SPREAD * held + 0.3 * abs(extra) + PEAK_SPREAD_BYTES
+    held = float(cache.bytes(tokens)) * sequences * budget.cache_copies
+    stated = setting.case.number("prefill") or setting.case.number("input_tokens")
+    prompt = int(stated or 0)
+    set_aside = budget.min_cache_tokens or budget.kv_block_tokens > 1
+    at_prompt = held if set_aside else float(cache.bytes(prompt)) * sequences
+    work = prompt_work(anatomy, budget, prompt, sequences, devices)
+    beside = max(
+        held * (1 + cache_surplus(precision, budget)),
+        at_prompt + work,
+        head_while_loading(anatomy, precision, budget),
     )
+    positions = setting.subject.max_context if setting.subject else None
+    lasting = lasting_bytes(anatomy, precision, budget, positions)
+    value = weights + beside + lasting + budget.non_torch_bytes_single
+    half = weight_spread(precision) * weights + CACHE_SPREAD * held + 0.3 * abs(lasting) + PEAK_SPREAD_BYTES
+    half += (0.5 if devices > 1 else 0.3 if set_aside else 0.05) * work
     if budget.cache_copies > 1:
         half += 0.2 * held  # how much of the old copy is still alive at the peak depends on the allocator
-    return Figure(value, max(value - half, weights * 0.95), value + half)
+    unstated = 0.0 if stated else prompt_work(anatomy, budget, tokens, sequences, devices)
+    return Figure(value, max(value - half, weights * 0.95), value + half + unstated)
 
 
 def process_used(setting: CaseSetting) -> Figure:

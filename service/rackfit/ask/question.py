@@ -134,6 +134,8 @@ def find_model(connection: sqlite3.Connection, name: str | Subject) -> Subject:
         checkpoint = row_of(connection, "checkpoints", "checkpoint_id", found.checkpoint_id)
         limit = checkpoint["max_context"] or limit
         precision = found.precision_id or checkpoint["native_precision_id"]
+    else:
+        limit = _stated_limit(connection, name) or limit
     taken_for = f"model: {name!r} is not on record, read as {found.id}" if found.respelled else None
     return Subject(
         Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit, taken_for=taken_for
@@ -152,12 +154,29 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
         return None
     row, checkpoint = found[0], name.strip().casefold()
     known = rows_of(connection, "select max_context from checkpoints where checkpoint_id = ?", checkpoint)
-    limit = (known[0]["max_context"] if known else None) or row["max_context"]
+    limit = (known[0]["max_context"] if known else None) or _stated_limit(connection, checkpoint) or row["max_context"]
     file = PublishedFile(row["artifact_id"], row["bytes"], ".gguf" not in checkpoint)
     return Subject(
         Anatomy(read_model(connection, row["model_id"])), row["model_id"], checkpoint if known else None,
         row["precision_id"], limit, file,
     )  # fmt: skip
+
+
+def _stated_limit(connection: sqlite3.Connection, name: str) -> int | None:
+    """Return the longest context of the checkpoint that a name in another format begins with, whoever publishes it.
+
+    A family's base and instruct releases differ: Qwen2-7B states 131072 tokens, Qwen2-7B-Instruct 32768.
+    """
+    tail = name.strip().casefold().split(":")[0].rsplit("/", 1)[-1]
+    found = rows_of(
+        connection,
+        "select max_context from checkpoints where max_context is not null "
+        "and substr(?, 1, length(checkpoint_id) - instr(checkpoint_id, '/') + 1) "
+        "in (substr(checkpoint_id, instr(checkpoint_id, '/') + 1) || '-', "
+        "substr(checkpoint_id, instr(checkpoint_id, '/') + 1) || '.') order by length(checkpoint_id) desc limit 1",
+        tail,
+    )
+    return int(found[0]["max_context"]) if found else None
 
 
 __all__ = ["FitQuestion", "Subject", "find_model", "read_context"]

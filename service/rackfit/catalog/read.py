@@ -178,6 +178,8 @@ def budget_of(row: dict[str, Any]) -> Budget:
     own["graphs_in_budget"] = bool(row["graphs_in_budget"])
     own["prints_gib_as_gb"] = bool(row["prints_gib_as_gb"])
     own["loads_second_head"] = bool(row["loads_second_head"])
+    own["rotary_tables"] = bool(row["rotary_tables"])
+    own["widens_int4_matrix"] = bool(row["widens_int4_matrix"])
     own["embedding_on_host"] = bool(row["embedding_on_host"])
     own["queue_per_stage"] = bool(row["queue_per_stage"])
     return Budget(**own)

@@ -226,6 +226,10 @@ class Budget:
     """Whether a tied head that a checkpoint stores again is loaded again."""
     awq_cache_surplus: float
     """Share of the cache that peaks with AWQ weights show on top of it."""
+    rotary_tables: bool
+    """Whether each layer keeps sines and cosines of all positions."""
+    widens_int4_matrix: bool
+    """Whether kernels of GPTQ int4 set a 16-bit copy of their largest matrix aside."""
     embedding_on_host: bool
     tiers: tuple[Tier, ...]
     small_tier_names: tuple[str, ...]

@@ -51,6 +51,8 @@ class Budget(Record):
     widened_head_bytes: NonNegative = 0.0
     loads_second_head: bool = False
     awq_cache_surplus: NonNegative = 0.0
+    rotary_tables: bool = False
+    widens_int4_matrix: bool = False
     embedding_on_host: bool
     tiers: list[Tier]
     small_tier_names: list[Text] = []

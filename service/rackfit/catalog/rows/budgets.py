@@ -51,6 +51,8 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "widened_head_bytes": float(record.widened_head_bytes),
                 "loads_second_head": int(record.loads_second_head),
                 "awq_cache_surplus": float(record.awq_cache_surplus),
+                "rotary_tables": int(record.rotary_tables),
+                "widens_int4_matrix": int(record.widens_int4_matrix),
                 "embedding_on_host": int(record.embedding_on_host),
                 "tiers": json.dumps(
                     [[tier.min_memory_gib, tier.batched_tokens, tier.max_sequences] for tier in record.tiers]

@@ -51,6 +51,8 @@ class BudgetRow(SQLModel, table=True):
     queue_per_stage: int = Field(default=0, sa_type=Integer)
     chunked_above: int | None = Field(default=None, sa_type=Integer)
     pipeline_budget_id: str | None = Field(default=None, sa_type=Text, foreign_key="runtime_budgets.budget_id")
+    rotary_tables: int = Field(default=0, sa_type=Integer)
+    widens_int4_matrix: int = Field(default=0, sa_type=Integer)
 
 
 class ConfigurationRow(SQLModel, table=True):
