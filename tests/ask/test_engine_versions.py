@@ -103,3 +103,25 @@ def test_a_format_that_came_later_is_unknown(connection: sqlite3.Connection) -> 
 
     assert answer["verdict"] == "tight"
     assert any("support of nvfp4 by vllm" in line for line in answer["assumptions"])
+
+
+@pytest.mark.parametrize(
+    ("share", "eager", "verdict"), [(0.90, False, "fits"), (0.95, False, "tight"), (0.95, True, "fits")]
+)
+def test_graphs_need_what_the_share_leaves(
+    connection: sqlite3.Connection, share: float, eager: bool, verdict: str
+) -> None:
+    """R135: a 32B in 8 bits over four cards of 15.77 GiB runs at 0.90 and ends at 0.95, graphs being outside the share.
+
+    Source: vllm issue 11251, 0.6.4.post1: weights 7.51, cache 3.76 GiB at 0.90. Without graphs nothing is captured.
+    """
+    question = FitQuestion(
+        "qwen2.5-32b", "4x rtx-4060-ti-16gb", precision="gptq-int8", tp=4, usable_gib=15.77, context=40_000,
+        runtime="vllm 0.6.4", utilization=share, eager=eager,
+    )  # fmt: skip
+    answer = fit_one(connection, question)
+
+    assert answer["verdict"] == verdict
+    if verdict == "tight":
+        assert "too little for graphs" in answer["reason"]
+        assert any(change.get("eager") for change in answer["suggestions"])

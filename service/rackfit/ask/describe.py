@@ -199,6 +199,8 @@ def _reason(verdict: str, cell: Cell) -> str:
     what = f"{float(cell.total) / GIB:.2f} GiB per device against {float(cell.usable) / GIB:.2f} GiB usable"
     if verdict == "fits":
         return f"{what}; even the high estimate leaves {high_margin:.2f} GiB"
+    if verdict == "tight" and high_margin >= 0 and float(cell.crowd) > 0:
+        return f"{what}, but its share leaves too little for graphs and driver: {float(cell.crowd) / GIB:.2f} GiB short"
     if verdict == "tight":
         return f"{what}: {margin:.2f} GiB left, but the high estimate does not fit"
     return f"{what}: {-margin:.2f} GiB too much, most of it {limit_term(cell)}"

@@ -54,6 +54,8 @@ class FitQuestion:
     host_ram_gib: float | None = None
     draft: str | Subject | None = None
     mtp: bool = False
+    eager: bool = False
+    """The engine captures no graphs."""
     text_only: bool = False
     """Images are switched off in the engine, which then sets nothing aside for them."""
     lora_slots: int | None = None

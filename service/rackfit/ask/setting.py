@@ -110,6 +110,7 @@ def resolve_setting(
         batched_tokens=question.max_batched_tokens,
         max_sequences=question.max_sequences,
         reserve_bytes=round((question.reserve_gib or 0) * GIB),
+        eager=question.eager,
         text_only=question.text_only,
     )
     beside, others = find_beside(

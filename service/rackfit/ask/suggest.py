@@ -66,6 +66,8 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
         )
     if not question.text_only and not question.images and answer.get("runtime") == "vllm":
         tried.append(("images switched off", {"text_only": True}))
+    if not question.eager and answer.get("runtime") == "vllm":
+        tried.append(("no captured graphs, slower", {"eager": True}))
     if answer["layout"] and question.dcp is None and answer["attention_kind"] == "mla" and answer["layout"]["tp"] > 1:
         degrees = {name: answer["layout"][name] for name in ("tp", "pp", "ep")}
         tried.append(("the cache shared by the ranks (DCP)", {**degrees, "dcp": answer["layout"]["tp"]}))

@@ -56,6 +56,7 @@ _QUESTION = (
     click.option("--lora-slots", type=ONE_OR_MORE, help="Adapters loaded at a time"),
     click.option("--lora-rank", type=ONE_OR_MORE, help="Largest rank of an adapter"),
     click.option("--images", type=ONE_OR_MORE, help="Images per request"),
+    click.option("--eager", is_flag=True, help="No captured graphs (vLLM's --enforce-eager): less memory, slower"),
     click.option("--text-only", is_flag=True, help="Images switched off: vLLM then profiles none"),
     click.option("--usable", "usable_gib", type=AMOUNT, metavar="GIB", help="Usable memory per device, GiB"),
     click.option("--reserve", "reserve_gib", type=AMOUNT, metavar="GIB", help="Kept free per device, GiB"),

@@ -80,6 +80,8 @@ class Cell:
     """Of these, as many as keep the verdict at `fits`."""
     stage: int = 0
     """The stage whose device binds."""
+    crowd: Number = -1.0
+    """As in `Terms`: above 0 the verdict is at most tight."""
 
     @property
     def reserved(self) -> Number:
@@ -245,12 +247,15 @@ def bind(
         low=low,
         high=high,
         usable=terms.limit,
-        verdict=choose(high <= terms.limit - unsure, FITS, choose(total <= terms.limit, TIGHT, NO)),
+        verdict=choose(
+            (high <= terms.limit - unsure) & (terms.crowd <= 0), FITS, choose(total <= terms.limit, TIGHT, NO)
+        ),
         max_context=_least([cache.tokens_within(pool / queues) for cache, pool in zip(parts.held, pools, strict=True)]),
         max_sequences=tuple(_sequences(held, pools, length, queues) * layout.dp for length in lengths),
         most_sequences=_sequences(held, pools, rounded, queues) * layout.dp,
-        sure_sequences=_sequences(held, sure, rounded, queues) * layout.dp,
+        sure_sequences=choose(terms.crowd <= 0, _sequences(held, sure, rounded, queues) * layout.dp, 0),
         stage=stage,
+        crowd=terms.crowd,
     )
 
 

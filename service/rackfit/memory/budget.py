@@ -63,6 +63,27 @@ class Terms:
     """Bytes of captured graphs, which lie in `runtime` or `outside`."""
     doubt: Number = 0
     """Bytes that the engine may charge on top and that its source does not fix."""
+    crowd: Number = -1.0
+    """Bytes by which what lies beyond an engine's share may exceed what the share leaves; below 0 there is room."""
+
+
+DRIVER_CONTEXT = 3 * GIB // 10
+"""What a CUDA process takes beyond any budget, the low end of what is measured (0.3 to 0.7 GiB)."""
+GRAPH_DOUBT = GIB // 2
+"""How far captured graphs lie above their estimate on measured runs."""
+
+
+def crowd_bytes(budget: Budget, knobs: Knobs, total: Number, outside: Number, graphs: Number) -> Number:
+    """Return by how many bytes what an engine holds beyond its share may exceed the rest of the device.
+
+    Graphs that an engine captures outside its share, and the driver's context, need what the share leaves: vLLM 0.6.4
+    with 15.77 GiB runs at 0.90 and ends at 0.95 when it captures (vllm#11251). Engines without a share leave nothing.
+    """
+    if budget.equation != "share_of_total":
+        return -1.0 + 0 * total
+    share = budget.utilization if knobs.utilization is None else knobs.utilization
+    captured = choose(graphs > 0, 0 if budget.graphs_in_budget else GRAPH_DOUBT, 0)
+    return outside + captured + DRIVER_CONTEXT - (1 - share) * total
 
 
 def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
@@ -201,4 +222,5 @@ def engine_terms(
     else:
         limit = total - outside
     doubt = graphs if budget.graphs_in_budget else 0 * total
-    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences, graphs, doubt)
+    crowd = crowd_bytes(budget, knobs, total, outside, graphs)
+    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences, graphs, doubt, crowd)

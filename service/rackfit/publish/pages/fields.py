@@ -86,6 +86,7 @@ FIT = (
         Field("utilization", "Share of memory", "the engine's", help="vLLM's gpu_memory_utilization: 0.9"),
         Field("max_batched_tokens", "Batched tokens", "the engine's"),
         Field("max_sequences", "Most sequences", "the engine's"),
+        Field("eager", "No captured graphs", choices=("yes",), empty="no", help="less memory, and slower"),
     )),
     Group("Beside the model: draft, adapters, images", (
         Field("draft", "Draft model", "none", known="models", wide=True),

@@ -128,7 +128,7 @@ class Form(PageForm):
         "gpu_layers": figures.amount("auto"),
         "cpu_experts": figures.amount("auto", "all"),
         "split": figures.LAYERS,
-        **dict.fromkeys(("mtp", "text_only"), figures.FLAG),
+        **dict.fromkeys(("mtp", "eager", "text_only"), figures.FLAG),
     }
 
     model: str = ""
@@ -157,6 +157,7 @@ class Form(PageForm):
     lora_slots: str = ""
     lora_rank: str = ""
     images: str = ""
+    eager: str = ""
     text_only: str = ""
     split: str = ""
 
