@@ -91,7 +91,7 @@ rslora s sac_bug seq_len seq_len_not_stated seq_step sequences_per_batch sp spec
 statement targets task techniques test theoretical tiled_mlp tokens tool trainable ubatch variant virtual_tokens
 vision vllm vllm_engines vocab vpp zero_init
 """
-VOCABULARY = frozenset(_KEYS.split())
+VOCABULARY = frozenset({*_KEYS.split(), "a s h"})
 """Keys of `other_config` that the case format has; others are ignored and named."""
 ON = frozenset({"true", "on", "1", "yes", "enabled"})
 OFF = frozenset({"false", "off", "0", "no", "none", "disabled"})
