@@ -159,8 +159,8 @@ def activation_total(connection: sqlite3.Connection, case: Case) -> Figure:
     """Return activation bytes of a plain GPT model by the formula of the document that the case names.
 
     The ZeRO paper's (section 3.2): about 12 x hidden x batch x sequence x layers values of 16 bits; with checkpoints
-    one hidden state per layer and a layer's work. Megatron's (arXiv 2205.05198, equation 5): layers x the bytes of a block,
-    on the first stage of a pipeline too, which keeps as many micro-batches as there are stages.
+    one hidden state per layer and a layer's work. Megatron's (arXiv 2205.05198, equation 5): layers x the bytes of a
+    block, on the first stage of a pipeline too, which keeps as many micro-batches as there are stages.
     """
     hidden, layers = case.number("hidden") or case.number("h"), case.number("layers") or case.number("num_layers")
     if case.model and not (hidden and layers):
