@@ -8,9 +8,9 @@ import pytest
 
 from rackfit.catalog.read import precision_of, read_model
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.gguf import enumerable, gguf_bytes, gguf_role_bits, gguf_size, refined, tensors
+from rackfit.memory.gguf import enumerable, gguf_bytes, gguf_role_bits, gguf_size, tensors
 from rackfit.memory.gguf_types import BASE, BLOCKS, Traits, block_type, divides, more_bits
-from rackfit.memory.weights import weights_bytes
+from rackfit.memory.weights import fitted, weights_bytes
 
 GIB = 2**30
 GPU_BENCHMARKS = "https://github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference/blob/main/README.md"
@@ -205,17 +205,14 @@ def test_every_type_has_a_block() -> None:
     assert divides("q4_k", 14336) == "q4_k"
 
 
-def test_refined_layouts_weigh_what_the_file_weighs(connection: sqlite3.Connection) -> None:
+def test_fitted_layouts_weigh_what_the_file_weighs(connection: sqlite3.Connection) -> None:
     """With the bits of its own file, the weights by role are the bytes by tensor within 1 % for every model."""
     cursor = connection.execute("select * from precisions where precision_id = 'ggufmix_q4_k_m'")
     row = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
     average = precision_of(row, [])
     for (model_id,) in connection.execute("select model_id from models").fetchall():
-        model = read_model(connection, model_id)
-        if not enumerable(model):
-            assert refined(average, model) is average
-            continue
-        layout = refined(average, model)
+        anatomy = Anatomy(read_model(connection, model_id))
+        model, layout = anatomy.model, fitted(anatomy, average)
         towers = (model.params_total - model.params_text) * layout.bits / 8
-        weights = weights_bytes(Anatomy(model), layout) - towers
+        weights = weights_bytes(anatomy, layout) - towers
         assert weights == pytest.approx(gguf_size(model, "q4_k_m").tensor_bytes, rel=0.01), model_id

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from plans import cached
 
 from rackfit.errors import UnsupportedError, UsageError
 from rackfit.modelfiles.config import read_config
-from rackfit.modelfiles.plan import cache_elements, model_of
+from rackfit.modelfiles.plan import model_of
 from rackfit.modelfiles.quantization import bits_of, packed, stated_precision
 from rackfit.modelfiles.reading import read_model_file, read_text
 
@@ -61,7 +62,7 @@ def plan(config):
 )
 def test_models_that_are_published(config, elements, params):
     """Cache per token by MEMORY_MODEL section 4, parameters as the safetensors of the repositories count them."""
-    assert cache_elements(plan(config)) == (elements, 0)
+    assert cached(plan(config)) == (elements, 0)
     assert model_of(plan(config)).params_total == pytest.approx(params, rel=1e-6)
 
 
@@ -74,21 +75,21 @@ def test_text_two_levels_down():
     """28 x 2 x 4 x 128: 57,344 bytes per token; window off; other towers named (trial R066)."""
     found, notes = read_config(trial("R066"), "omni")
 
-    assert cache_elements(found) == (57344 // 2, 0)
+    assert cached(found) == (57344 // 2, 0)
     said = " ".join(notes)
     assert "talker_config (24 layers)" in said and "audio_config (32 layers)" in said and "vision_config" in said
 
 
 def test_the_head_size_of_the_file_wins():
     """40 x 2 x 8 x 128 x 2 bytes, not 160 = 5120 / 32 per head (trial R068)."""
-    assert cache_elements(plan(trial("R068"))) == (163840 // 2, 0)
+    assert cached(plan(trial("R068"))) == (163840 // 2, 0)
 
 
 def test_lists_per_layer():
     """169 KV heads over 28 layers: 43,264 bytes per token; 1,079,891,456 parameters with the head once (trial R070)."""
     found = plan(trial("R070"))
 
-    assert cache_elements(found) == (43264 // 2, 0)
+    assert cached(found) == (43264 // 2, 0)
     assert model_of(found).params_total == pytest.approx(1_079_891_456, rel=0.001)
 
 

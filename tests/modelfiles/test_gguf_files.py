@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from plans import cached
 from writing import write_gguf
 
 from rackfit.errors import UnsupportedError
 from rackfit.modelfiles.gguf import plan_of, read_gguf
 from rackfit.modelfiles.gguf_header import Header, read_header
-from rackfit.modelfiles.plan import cache_elements, model_of
+from rackfit.modelfiles.plan import model_of
 from rackfit.modelfiles.reading import read_model_file
 
 TRIALS = Path(__file__).parents[1] / "reference" / "trials"
@@ -53,7 +54,7 @@ def test_heads_per_layer_with_zeros(tmp_path):
     said = {**dumped("R077.txt"), "deci.vocab_size": 128256}
     found = plan(read_header(write_gguf(tmp_path / "deci.gguf", said)).metadata)
 
-    assert cache_elements(found) == (200704 // 2, 0)
+    assert cached(found) == (200704 // 2, 0)
     assert sum(layer.attention == "none" for layer in found.layers) == 80 - 49
 
 
@@ -69,7 +70,7 @@ def test_one_number_or_a_list(kv_heads):
         "gemma4.attention.sliding_window_pattern": [place % 5 != 4 for place in range(35)],
     })  # fmt: skip
 
-    assert cache_elements(found) == (6144 // 2, 12 * 2 * 256)
+    assert cached(found) == (6144 // 2, 12 * 2 * 256)
 
 
 def test_all_parts_count(tmp_path):

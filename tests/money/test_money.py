@@ -15,7 +15,6 @@ from rackfit.money.break_even import (
     payback_years,
     rent_or_hosted,
 )
-from rackfit.money.figures import one_currency
 from rackfit.money.owning import Ownership
 from rackfit.money.tokens import cost_per_million_tokens
 
@@ -93,13 +92,6 @@ def test_an_unreachable_break_even_is_said() -> None:
     assert found is not None
     assert found.utilisation == 2.0
     assert not found.reachable
-
-
-def test_currencies_are_never_mixed() -> None:
-    """Two currencies are refused with both named."""
-    assert one_currency({"price": "USD", "kwh": None}) == "USD"
-    with pytest.raises(UsageError, match="price in USD, purchase in EUR: currencies are never mixed"):
-        one_currency({"price": "USD", "purchase": "EUR"})
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf])

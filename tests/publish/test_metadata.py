@@ -8,8 +8,9 @@ import pytest
 from markupsafe import Markup
 
 from rackfit.publish import named_queries, render
-from rackfit.publish.metadata import build_metadata, undescribed
+from rackfit.publish.metadata import build_metadata, column_text, columns_of, tables_of
 from rackfit.publish.settings import SETTINGS, is_catalog
+from rackfit.publish.tables import HIDDEN
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,11 @@ class Urls:
 
 def test_every_shown_column_is_described(connection):
     """No column of any table or view lacks its entry in the field guide."""
-    assert undescribed(connection) == []
+    shown = [name for name in tables_of(connection) if name not in HIDDEN and not name.startswith("sqlite_")]
+    assert len(shown) > 40
+    for table in shown:
+        for column in columns_of(connection, table):
+            assert column_text(table, column), f"{table}.{column}"
 
 
 def test_units_stand_in_the_description(connection):

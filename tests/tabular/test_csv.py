@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rackfit.errors import UsageError
 from rackfit.tabular.csv_file import BOM, Dialect, cell, write_rows
 from rackfit.tabular.guard import DANGEROUS, guard
-from rackfit.tabular.reading import read_rows
+from rackfit.tabular.reading import parse_csv
 
 TRIALS = Path(__file__).parents[1] / "reference" / "trials"
 
@@ -103,9 +103,9 @@ def test_short_text_is_unchanged(text: str) -> None:
 
 def test_file_saved_by_excel() -> None:
     """Trial R125: the mark is no part of the first name and the separator is found."""
-    rows = list(read_rows((TRIALS / "R125.csv").read_text(encoding="utf-8")))
-    assert rows[0] == ["slug", "count", "price_eur", "valid_from"]
-    assert [row[0] for row in rows[1:]] == ["h100-sxm-80gb", "l4-24gb"]
+    file = parse_csv((TRIALS / "R125.csv").read_text(encoding="utf-8"), "R125.csv")
+    assert file.header == ("slug", "count", "price_eur", "valid_from") and file.delimiter == ";"
+    assert [cells[0] for _, cells in file.lines] == ["h100-sxm-80gb", "l4-24gb"]
 
 
 @pytest.mark.parametrize("delimiter", ["", "x", ",,", '"', "\n"])

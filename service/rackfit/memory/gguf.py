@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from rackfit.memory.domain import LayerGroup, Model, Precision
+from rackfit.memory.domain import LayerGroup, Model
 from rackfit.memory.gguf_types import BASE, BLOCKS, Traits, block_type, divides, needs_calibration
 from rackfit.memory.roles import OUTER_NORM_WIDTHS, PROJECTED
 
@@ -146,18 +146,6 @@ def gguf_role_bits(model: Model, file_type: str) -> dict[str, float]:
     if "attention_kv" not in own and "attention_qo" in own:
         own["attention_kv"] = own["attention_qo"]
     return dict.fromkeys(sorted(set(ROLE_OF_PART.values()) | {"indexer"}), stored * 8 / block) | own
-
-
-def refined(precision: Precision, model: Model) -> Precision:
-    """Return a GGUF file format with the bits per role that this model's file has; other formats as they are.
-
-    The whole-file average of a format was measured on one 8B model: right for it, 2 to 8 % off for a 70B with
-    awkward widths or for tied embeddings.
-    """
-    if not precision.precision_id.startswith("ggufmix_") or not enumerable(model):
-        return precision
-    bits = gguf_role_bits(model, precision.precision_id)
-    return replace(precision, role_bits=tuple(sorted(bits.items())))
 
 
 def enumerable(model: Model) -> bool:

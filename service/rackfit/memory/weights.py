@@ -50,11 +50,6 @@ def role_bits(precision: Precision, role: str) -> float:
     return precision.high_bits if role in precision.high_roles else precision.bits
 
 
-def bits_by_role(precision: Precision, roles: frozenset[str]) -> dict[str, float]:
-    """Return the bits of each of the roles, looked up once."""
-    return {role: role_bits(precision, role) for role in roles}
-
-
 def tensor_share(role: str, layout: Layout, kv_heads: int | None, experts: int | None) -> float:
     """Return the part of a role's parameters that one tensor-parallel rank holds (0 to 1].
 

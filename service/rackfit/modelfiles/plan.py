@@ -89,15 +89,6 @@ def model_of(plan: Plan) -> Model:
     return whole
 
 
-def cache_elements(plan: Plan) -> tuple[int, int]:
-    """Return the values cached per token over all layers: those kept for every token, and those within windows."""
-    groups = tuple(_groups(plan))
-    return (
-        sum(group.count * (group.kv_full_elems + group.index_dim) for group in groups),
-        sum(group.count * group.kv_windowed_elems for group in groups),
-    )
-
-
 def _groups(plan: Plan) -> Iterator[LayerGroup]:
     """Yield a group for each distinct layer, with the positions that have it, in the order of their first."""
     places: dict[Layer, list[int]] = {}

@@ -31,19 +31,3 @@ def from_zero(name: str, value: float, most: float = 1e15) -> float:
 
 def _end(most: float) -> str:
     return "" if most >= 1e15 else f" to {most:g}"
-
-
-def one_currency(amounts: dict[str, str | None]) -> str | None:
-    """Return the currency that all amounts share; None where none of them has one.
-
-    Args:
-        amounts: what each amount is -> its currency, None for an amount that is not there.
-
-    Raises:
-        UsageError: two amounts are in different currencies, which are never added or compared.
-    """
-    known = {name: currency for name, currency in amounts.items() if currency}
-    if len(set(known.values())) > 1:
-        listed = ", ".join(f"{name} in {currency}" for name, currency in known.items())
-        raise UsageError(f"{listed}: currencies are never mixed, state all amounts in one")
-    return next(iter(known.values()), None)

@@ -111,17 +111,3 @@ def build_metadata(connection: sqlite3.Connection, database: str = DATABASE) -> 
             }
         },
     }
-
-
-def undescribed(connection: sqlite3.Connection) -> list[str]:
-    """Return `table.column` of every shown column that the field guide does not describe."""
-    missing = []
-    for table in tables_of(connection):
-        if table in HIDDEN or table.startswith("sqlite_"):
-            continue
-        for column in columns_of(connection, table):
-            try:
-                column_text(table, column)
-            except KeyError:
-                missing.append(f"{table}.{column}")
-    return missing

@@ -76,8 +76,6 @@ GIB = 2**30
 URL_SHOWN = 60
 EMPTY = Markup('<span class="rf-empty" title="no value on record">\u2014</span>')
 
-KEY_TABLES = {"key": "table_name"}
-
 
 @lru_cache(maxsize=256)
 def verdict(value: str, text: str = "", note: str = "") -> Markup:

@@ -12,7 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 SourceKey = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-ModelSlug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9._-]+/[a-z0-9._-]+$")]
 PartialDate = Annotated[str, StringConstraints(pattern=r"^(19|20)\d\d(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$")]
 """A date as precisely as it is known: 2024, 2024-03 or 2024-03-18."""
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^=+@\t\r\n\x00]")]

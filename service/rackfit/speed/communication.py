@@ -156,11 +156,6 @@ def bytes_per_token(anatomy: Anatomy, strategy: str, degree: int) -> float:
     return 2 * parts * visits * width / degree
 
 
-def gradients_s(params: float, degree: int, link: Link) -> float:
-    """Return the seconds in which replicas add up 16-bit gradients once per training step."""
-    return all_reduce_s(params * ACTIVATION_BYTES, degree, link)
-
-
 def efficiency(compute_s: float, communication_s: float) -> float:
     """Return compute / (compute + communication): the share of time that devices compute, with no overlap.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -68,12 +68,6 @@ def _with_points(name: str, rows: list[tuple[int, dict[str, str]]], numeric: lis
     for _, row, column, text in cells:
         if COMMA_NUMBER.fullmatch(text) or GROUPED.fullmatch(text):
             row[column] = text.replace(".", "").replace(",", ".")
-
-
-def read_rows(text: str) -> Iterator[list[str]]:
-    """Read CSV that was written here or saved by a spreadsheet: the mark goes, the header tells the delimiter."""
-    body = text.removeprefix(BOM)
-    return csv.reader(io.StringIO(body, newline=""), delimiter=delimiter_of(body))
 
 
 def delimiter_of(text: str) -> str:

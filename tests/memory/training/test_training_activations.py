@@ -10,7 +10,6 @@ from rackfit.memory.training.activations import (
     gpt_layer_bytes,
     in_flight,
     layer_kept,
-    megatron_layer_bytes,
     score_ratio,
 )
 from rackfit.memory.training.domain import Parallel
@@ -68,11 +67,6 @@ def test_recompute_in_the_formula() -> None:
 def test_score_ratio_of_published_models(heads: int, hidden: int, ratio: float) -> None:
     """5as/h is 80 for GPT-3 and 64 for MT-NLG 530B at 2048 tokens (the paper, section 5)."""
     assert score_ratio(heads, 2048, hidden) == ratio
-
-
-def test_megatrons_estimate_agrees_at_four_h() -> None:
-    """18 + 4f/h is 34 at f = 4h (Megatron-LM, theoretical_memory_usage.py)."""
-    assert megatron_layer_bytes(2048, 1, 4096, 16384) == 34 * 2048 * 4096
 
 
 def test_a_gated_block_keeps_forty_five_widths() -> None:

@@ -18,9 +18,3 @@ Row = tuple[str, dict[str, Any]]
 def subject_rows(name: str, library: Library) -> Iterator[Row]:
     """Yield the rows of one subject."""
     yield from import_module(f"{__name__}.{name}").rows(library)
-
-
-def all_rows(library: Library) -> Iterator[Row]:
-    """Yield every fact row of the catalog, subject by subject."""
-    for name in SUBJECTS:
-        yield from subject_rows(name, library)

@@ -49,14 +49,6 @@ def gpt_layer_bytes(
     return size * (plain + scores)
 
 
-def megatron_layer_bytes(sequence: int, batch: int, hidden: int, ffn: int, tp: int = 1) -> float:
-    """Return Megatron-LM's own estimate with sequence parallelism and selective recompute: sbh/t (18 + 4 f/h).
-
-    Source: megatron/training/theoretical_memory_usage.py. Equals 34 for f = 4h.
-    """
-    return sequence * batch * hidden / tp * (18 + 4 * ffn / hidden)
-
-
 def attention_kept(model: Model, group: LayerGroup, rules: Rules) -> float:
     """Return bytes per token that fused attention keeps: queries, keys, values and output at 16 bits.
 

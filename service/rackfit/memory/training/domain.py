@@ -221,7 +221,6 @@ class Job:
     """Frozen copies of the model that lie beside it (reference, reward), in models."""
     trained_models: float = 1.0
     """Models that are trained side by side (actor and critic: 2)."""
-    frozen_tower: bool = True
     accumulates: bool = False
     """Whether gradients of earlier micro-batches lie there while a micro-batch runs."""
     tiled_mlp: bool = False

@@ -18,8 +18,6 @@ FP32_ADAM = StateBytes(weights=4, master=0, gradients=4, accumulation=0, optimiz
 """16 bytes; the fp32 shards of FSDP2 in torchtitan. The foreach update makes one fp32 temporary per parameter."""
 BF16_ADAM = StateBytes(weights=2, master=0, gradients=2, accumulation=0, optimizer=4, step=2)
 """8 bytes: torch keeps the states in the dtype of the parameter."""
-BF16_ADAM_8BIT = StateBytes(weights=2, master=0, gradients=2, accumulation=0, optimizer=2.03125)
-"""6.03 bytes: two 8-bit states and two fp32 scales per 256 parameters (bitsandbytes 0.50.2)."""
 ADAPTER_FP32 = StateBytes(weights=4, master=0, gradients=4, accumulation=0, optimizer=8, step=8)
 """16 bytes per trained adapter parameter."""
 ADAPTER_BF16 = StateBytes(weights=2, master=0, gradients=2, accumulation=0, optimizer=4, step=4)
