@@ -92,9 +92,15 @@ def needed_per_device(setting: CaseSetting) -> Figure:
 
 
 def needed_total(setting: CaseSetting) -> Figure:
-    """Return the cache bytes that the case's requests need over the whole model, once."""
+    """Return the cache bytes that the case's requests need over the whole model, once.
+
+    llama.cpp prints what it sets aside, so that its windows hold the micro-batch too.
+    """
     cache = request_caches(setting, Layout())[0]
     question = setting.question()
+    if setting.budget.runtime_id == "llama.cpp":
+        ubatch = setting.knobs().batched_tokens or setting.budget.tiers[0].batched_tokens
+        cache = engine_cache(cache, setting.budget, ubatch)
     said = " ".join(setting.case.remarks).casefold()
     if "sliding-window layers" in said:
         cells = re.search(r"(\d+) cells", said)

@@ -30,6 +30,8 @@ STACKS = (
 more; an engine without rules of its own that reserves a share of the card is read as vLLM, and the estimate says so."""
 OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers", "litgpt", "autoawq", "mlx")
 DEFAULT = "vllm"
+FIRST_BUILD_WITH_WINDOWS = 5500
+"""Build of llama.cpp from which on windows surely are caches of their own (end of May 2025)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,14 @@ def _transformers(said: str, known: list[Budget]) -> Budget:
 
 
 def _llama(said: str, known: list[Budget]) -> Budget:
-    """Return the rules of the server for builds of 2026 and Ollama 0.30, of the library for older ones."""
-    newer = re.search(r"ollama 0\.(3\d|[4-9]\d)|2026", said) is not None
+    """Return the rules of the server for builds since June 2025 and Ollama 0.30, of the library for older ones.
+
+    Windows are caches of their own since pull request 13194 of May 2025; before, every layer kept the whole context.
+    """
+    build = re.search(r"\bb(\d{4,5})\b", said)
+    newer = re.search(r"ollama 0\.(3\d|[4-9]\d)|20(2[6-9]|[3-9]\d)|2025-(0[6-9]|1[0-2])", said) is not None or (
+        build is not None and int(build[1]) >= FIRST_BUILD_WITH_WINDOWS
+    )
     return next(budget for budget in known if (budget.version_to is None) == newer)
 
 

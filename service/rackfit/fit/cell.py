@@ -114,6 +114,18 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
     return tuple(loads)
 
 
+def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
+    """Return the tokens that a windowed layer keeps of one request: the window and the batches in flight.
+
+    vLLM counts the newest token with its batch. llama.cpp keeps `GGML_PAD(min(n_ctx, n_swa + n_ubatch), 256)` cells
+    (src/llama-kv-cache-iswa.cpp).
+    """
+    in_flight = int((budget.window_extra_batches or 0) * batched_tokens)
+    if budget.runtime_id == "llama.cpp":
+        return ceil_div(window + in_flight, budget.kv_block_tokens) * budget.kv_block_tokens
+    return window - 1 + in_flight
+
+
 def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
     """Return the cache that the engine charges to one request: windows grow by the batches in flight, copies count."""
     slopes: list[tuple[float, int | None]] = []
@@ -121,7 +133,7 @@ def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> Ca
         if cap is None or budget.window_extra_batches is None:
             slopes.append((slope, None))
         else:
-            slopes.append((slope, int(cap - 1 + budget.window_extra_batches * batched_tokens)))
+            slopes.append((slope, window_tokens(cap, budget, batched_tokens)))
     return CacheShape(shape.constant, tuple(slopes)).times(budget.cache_copies)
 
 
