@@ -27,7 +27,6 @@ from reference.architectures import (
     SGLANG,
     VLLM,
     VLLM_V0,
-    device,
 )
 
 H100_SEEN = 79.18 * GIB
@@ -140,45 +139,6 @@ def test_graphs_inside_or_outside() -> None:
     assert new.runtime - old.runtime == new.graphs > 0
     assert new.doubt == new.graphs and old.doubt == 0
     assert terms(QWEN3_32B, inside, knobs=Knobs(eager=True)).runtime == old.runtime
-
-
-SGLANG_TIERS = (
-    # sglang memory hook: chunk and graph batch sizes by memory tier 20 / 35 / 60 / 160 GiB
-    (0, 2048, 8), (20, 2048, 24), (35, 4096, 32), (60, 8192, 256), (160, 16384, 512),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("driver_mib", "tp", "reserve_mib"),
-    [
-        # 512 + 1.5 x max(chunk, 2048) + 2 x graph sequences + 128 x TP, at least 10240 MiB above 60 GiB
-        (81559, 1, 512 + 1.5 * 8192 + 2 * 256 + 128),
-        (81559, 8, 512 + 1.5 * 8192 + 2 * 256 + 128 * 8),
-        (24576, 1, 512 + 1.5 * 2048 + 2 * 24 + 128),
-        (46068, 2, 512 + 1.5 * 4096 + 2 * 32 + 256),
-        (16384, 1, 512 + 1.5 * 2048 + 2 * 8 + 128),
-        (143771, 4, 512 + 1.5 * 8192 + 2 * 256 + 512),
-        (196592, 1, 512 + 1.5 * 16384 + 2 * 512 + 128),
-    ],
-)
-def test_sglang_reserve(driver_mib: float, tp: int, reserve_mib: float) -> None:
-    """SGLang's static share is (M - reserve) / M of what is free before loading."""
-    from rackfit.memory.domain import Tier
-
-    budget = replace(SGLANG, context_bytes=500 * MIB, tiers=tuple(Tier(*tier) for tier in SGLANG_TIERS))
-    total = driver_mib * MIB
-    found = terms(LLAMA_70B, budget, Layout(tp=tp), device("card", driver_mib), total)
-    kept = max(reserve_mib, 10240) if driver_mib > 61440 else reserve_mib
-
-    assert found.limit == pytest.approx((total - kept * MIB) / total * (total - 500 * MIB))
-    assert found.workspace == 0
-
-
-def test_sglang_keeps_at_least_ten_gib_on_large_cards() -> None:
-    """With a small chunk the rule's floor of 10240 MiB holds above 60 GiB."""
-    found = terms(LLAMA_8B, SGLANG, on=H100, total=80 * GIB, knobs=Knobs(batched_tokens=2048, max_sequences=8))
-
-    assert found.limit == pytest.approx(70 * GIB)
 
 
 def test_llama_cpp_takes_what_is_free() -> None:

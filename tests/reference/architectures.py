@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Tier
+from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Reserve, Tier
 
 GIB = 2**30
 MIB = 2**20
@@ -260,7 +260,12 @@ LLAMA_CPP = budget(
     non_torch_bytes_single=0, non_torch_bytes_parallel=0, context_bytes=450 * MIB, graph_bytes=0, kv_block_tokens=256,
     window_extra_batches=1, state_bits=32, embedding_on_host=True, tiers=(Tier(0, 512, 512),), small_tier_names=(),
 )  # fmt: skip
+# SGLang 0.5.3: server_args.py, least reserve of 10 GiB above 60 GiB, nothing profiled
 SGLANG = replace(
     VLLM, budget_id="sglang", runtime_id="sglang", engine=None, equation="share_of_free", utilization=1.0,
     profiled_tokens="none", sampler_bytes_per_logit=0.0,
+    reserve=Reserve(
+        steps=((0, 512, 128),), mib_per_token=1.5, least_tokens=2048, mib_per_sequence=2.0, floor_mib=10240,
+        floor_above_mib=61440,
+    ),
 )  # fmt: skip

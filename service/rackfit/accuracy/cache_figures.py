@@ -9,17 +9,22 @@ from rackfit.accuracy.process_figures import request_caches, terms_of
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.errors import UnsupportedError
-from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, Cell, engine_cache, weight_spread
+from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, Cell, grown_windows, weight_spread
 from rackfit.memory.budget import GIB, Terms
-from rackfit.memory.domain import Layout
+from rackfit.memory.domain import Budget, Layout
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.kv_cache import CacheShape, merge
+from rackfit.memory.token_pools import (
+    REUSE_PAGE,
+    charged_caches,
+    draft_factor,
+    is_compressed,
+    left_by_states,
+    token_share,
+)
+from rackfit.memory.weights import prediction_bytes
 
 TOKENS_SPREAD = 0.02
-WINDOW_POOL_SHARE = 0.8
-"""Tokens of SGLang's pool for windowed layers over those of its full pool."""
-COMPRESSED_POOL_SHARE = 0.1
-"""The same with DeepSeek-V4's compressed attention."""
 
 
 def pool_bytes(setting: CaseSetting) -> Figure:
@@ -31,32 +36,50 @@ def pool_bytes(setting: CaseSetting) -> Figure:
     half = weight_spread(setting.layout_precision) * float(cell.weights) + WORKSPACE_SPREAD * float(cell.workspace)
     half += RUNTIME_SPREAD_BYTES + setting.device.memory_spread * setting.total()
     terms = terms_of(setting)
-    value = _room(cell, terms)
+    value = _room(cell, terms) - draft_weights(setting)
     if setting.mixed:
         value = float(min(row["kv_pool_bytes"] for row in setting.placed()[1]))
-    return Figure(value, max(value - half - float(terms.doubt), 0.0), value + half)
+    low, high = value - half - float(terms.doubt), value + half
+    likely, low, high = (_for_tokens(setting, max(size, 0.0)) for size in (value, low, high))
+    return Figure(likely, low, high)
+
+
+def _for_tokens(setting: CaseSetting, pool: float) -> float:
+    """Return the part of a pool that tokens get beside the recurrent states, bytes."""
+    cache, pools, requests = _rank_cache(setting), setting.budget.token_pools, setting.knobs().max_sequences
+    share = token_share(cache, pools)
+    if share < 1 and requests is not None and setting.case.switch("prefix_caching") is False:
+        return left_by_states(cache, pool, requests)
+    return pool * share
 
 
 def _room(cell: Cell, terms: Terms) -> float:
-    return max(float(terms.limit - cell.weights - terms.workspace - terms.runtime), 0.0)
+    return float(terms.limit - cell.weights - terms.workspace - terms.runtime)
+
+
+def draft_weights(setting: CaseSetting) -> float:
+    """Return the prediction heads on one device where the engine loads them before it sizes its pool, bytes."""
+    pools = setting.budget.token_pools
+    if not setting.drafting or pools is None or not pools.draft_layers_counted:
+        return 0.0
+    layout = setting.layout()
+    return prediction_bytes(setting.anatomy, setting.layout_precision) / layout.tp
 
 
 def _rank_cache(setting: CaseSetting) -> CacheShape:
     """Return the cache of one request on the stage that holds most of it, as the engine charges it.
 
-    vLLM: windows grow by the batches in flight. SGLang: layers with a window have a pool of their own, 0.8 of the
-    tokens of the full one whatever the window (runtime_rules, term swa_full_tokens_ratio).
+    vLLM: windows grow by the batches in flight. SGLang: pools by tokens (memory.token_pools), in which a window does
+    not cap what a layer keeps.
     """
-    caches = request_caches(setting, setting.layout())
+    budget = setting.budget
+    caches = charged_caches(setting.anatomy, setting.layout(), setting.kv_bits, budget, setting.drafting)
     fullest = max(caches, key=lambda cache: cache.bytes(setting.question().context))
-    if all(cap is None for _, cap in fullest.slopes):
-        return fullest
-    if setting.budget.runtime_id == "vllm":
-        return engine_cache(fullest, setting.budget, float(terms_of(setting).batched_tokens))
-    if setting.budget.runtime_id == "sglang":
-        share = COMPRESSED_POOL_SHARE if setting.anatomy.model.o_groups else WINDOW_POOL_SHARE
-        slopes = ((rate if cap is None else share * rate, None) for rate, cap in fullest.slopes)
-        return merge(fullest.constant, tuple(slopes))
+    factor = draft_factor(setting.anatomy, budget) if setting.drafting else 1.0
+    if budget.equation == "share_of_free":
+        return merge(fullest.constant, tuple((factor * rate, None) for rate, _ in fullest.slopes))
+    if budget.runtime_id == "vllm" and any(cap is not None for _, cap in fullest.slopes):
+        return grown_windows(fullest, budget, float(terms_of(setting).batched_tokens))
     return fullest
 
 
@@ -65,14 +88,37 @@ def pool_tokens(setting: CaseSetting) -> Figure:
 
     Where layers differ engines print concurrency x context; the same is done here. Layers that all keep the same, be
     it a window, are one group of blocks: what is printed is blocks x tokens of a block, whatever a request keeps.
+    DeepSeek-V4's pools differ by versions of SGLang: where none is stated, the newest one under which anything is left
+    is likely (the case's engine did start), and the range holds what the others give.
     """
+    found = _pool_tokens(setting)
+    if not is_compressed(setting.anatomy.model, setting.budget.token_pools):
+        return found
+    others = [_pool_tokens(setting.under(rules)) for rules in setting.engine.others if _compresses(setting, rules)]
+    known = [one for one in (found, *others) if one.value > 0]
+    if not known:
+        return found
+    low, high = min(one.low for one in known), max(one.high for one in known)
+    return Figure(known[0].value, low, high, known[0].assumed)
+
+
+def _compresses(setting: CaseSetting, rules: Budget) -> bool:
+    return is_compressed(setting.anatomy.model, rules.token_pools)
+
+
+def _pool_tokens(setting: CaseSetting) -> Figure:
+    """Return the tokens that the pool holds under the rules of one version."""
     pool, cache = pool_bytes(setting), _rank_cache(setting)
     context = setting.question().context
+    if setting.budget.equation == "share_of_free":
+        cache = CacheShape(0.0, cache.slopes)
     uniform = len(cache.slopes) == 1 and not cache.constant
     rate = float(cache.slopes[0][0]) if uniform else float(cache.bytes(context)) / context
     if rate <= 0:
         raise UnsupportedError("this model keeps nothing per token")
     block = setting.budget.kv_block_tokens
+    if is_compressed(setting.anatomy.model, setting.budget.token_pools):
+        block = REUSE_PAGE
 
     def blocks(size: float) -> float:
         return size / rate // block * block

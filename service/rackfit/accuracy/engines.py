@@ -40,6 +40,8 @@ class Engine:
 
     budget: Budget
     assumed: tuple[str, ...]
+    others: tuple[Budget, ...] = ()
+    """Rules of other versions, newest first, where the source states none."""
 
 
 def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str | None) -> Engine:
@@ -65,10 +67,12 @@ def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str 
     if runtime == "transformers":
         return Engine(_transformers(said, known), tuple(assumed))
     budget = _by_version(said, known) or _by_date(said, known)
-    if budget is None:
-        budget = next(one for one in known if one.version_to is None)
-        assumed.append(f"version: the newest rules of {runtime} assumed")
-    return Engine(budget, tuple(assumed))
+    if budget is not None:
+        return Engine(budget, tuple(assumed))
+    newest = next(one for one in known if one.version_to is None)
+    older = sorted(known, key=lambda one: version_key(one.version_from), reverse=True)
+    assumed.append(f"version: the newest rules of {runtime} assumed")
+    return Engine(newest, tuple(assumed), tuple(one for one in older if one is not newest))
 
 
 def _transformers(said: str, known: list[Budget]) -> Budget:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from rackfit.accuracy.cases import Case
+from rackfit.accuracy.cases import OFF, Case
 from rackfit.accuracy.engines import Engine, find_engine
 from rackfit.ask.choices import published_layout
 from rackfit.ask.machines import Machine, find_machines
@@ -22,7 +22,7 @@ from rackfit.memory.budget import GIB, Knobs, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal
 from rackfit.memory.precision_names import parse_kv, parse_precision
-from rackfit.memory.weights import averaged, fitted
+from rackfit.memory.weights import as_loaded, averaged, fitted
 
 STATED_CONTEXT = 8192
 """Tokens assumed where a statement of fit names none: the default of every Rackfit answer."""
@@ -75,7 +75,10 @@ class CaseSetting:
         """
         if self.precision is None:
             raise UnsupportedError("precision: neither the case nor the checkpoint's record says one")
-        return fitted(self.anatomy, self.precision)
+        precision = fitted(self.anatomy, self.precision)
+        if self.machine is None:
+            return precision
+        return as_loaded(precision, self.budget, self.machine.device.compute_capability)
 
     @property
     def device(self) -> Device:
@@ -92,6 +95,10 @@ class CaseSetting:
     def budget(self) -> Budget:
         """The engine's rules, with what the case switches."""
         return switched(self.engine.budget.for_stages(self.case.pp or 1), self.case)
+
+    def under(self, budget: Budget) -> CaseSetting:
+        """Return the case under rules of another version of its engine."""
+        return replace(self, engine=replace(self.engine, budget=budget, others=()))
 
     @property
     def count(self) -> int:
@@ -121,7 +128,14 @@ class CaseSetting:
             eager=eager,
             chunked=self.case.switch("chunked_prefill"),
             text_only=self._text_only(),
+            draft=self.drafting,
         )
+
+    @property
+    def drafting(self) -> bool:
+        """Whether the case says that a draft or the model's own prediction heads run."""
+        said = self.case.settings.get("speculative", "none").casefold()
+        return self.case.switch("mtp") is True or said not in OFF
 
     def _text_only(self) -> bool:
         """Return whether images are off: where the case says so, and in a statement that a device suffices.

@@ -10,7 +10,18 @@ from typing import Any
 
 from rackfit.errors import UnknownNameError
 from rackfit.memory.device_memory import Label, Report, device_memory
-from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Tier, Tower
+from rackfit.memory.domain import (
+    Budget,
+    Device,
+    LayerGroup,
+    Model,
+    Precision,
+    Reserve,
+    Tier,
+    TokenPools,
+    Tower,
+    Unpacked,
+)
 from rackfit.records.indices import parse_indices
 
 MERGED_PATCHES = 4
@@ -79,7 +90,7 @@ def _tower(row: dict[str, Any]) -> Tower:
     merged = re.match(r"(\d)x\1", row["merge"] or "")
     patches = int(merged[1]) ** 2 if merged else 1 if row["merge"] == "none" else MERGED_PATCHES
     return Tower(
-        row["tower_kind"], row["params"], row["max_tokens_per_image"], row["width"], row["d_ff"], patches
+        row["tower_kind"], row["params"], row["max_tokens_per_image"], row["width"], row["d_ff"], patches, row["layers"]
     )  # fmt: skip
 
 
@@ -145,6 +156,7 @@ def device_of(row: dict[str, Any]) -> Device:
         compute_capability=row["compute_capability"],
         segment=row["segment"],
         bandwidth_gb_s=row["memory_bandwidth_gb_s"],
+        fabric="bridge" not in (row["scaleup_interconnect"] or "bridge").casefold(),
     )
 
 
@@ -182,7 +194,26 @@ def budget_of(row: dict[str, Any]) -> Budget:
     own["widens_int4_matrix"] = bool(row["widens_int4_matrix"])
     own["embedding_on_host"] = bool(row["embedding_on_host"])
     own["queue_per_stage"] = bool(row["queue_per_stage"])
+    own["reserve"] = _reserve(row["reserve"])
+    own["token_pools"] = _token_pools(row["token_pools"])
+    own["unpacked"] = tuple(Unpacked(**part) for part in json.loads(row["unpacked"] or "[]"))
     return Budget(**own)
+
+
+def _reserve(text: str | None) -> Reserve | None:
+    if text is None:
+        return None
+    own = json.loads(text)
+    own["steps"] = tuple(tuple(step.values()) for step in own["steps"])
+    own["shares"] = tuple(tuple(step.values()) for step in own["shares"])
+    return Reserve(**own)
+
+
+def _token_pools(text: str | None) -> TokenPools | None:
+    if text is None:
+        return None
+    own = json.loads(text)
+    return TokenPools(**{**own, "window_models": tuple(own["window_models"])})
 
 
 def read_budgets(connection: sqlite3.Connection) -> list[Budget]:

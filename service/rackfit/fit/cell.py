@@ -15,7 +15,8 @@ from rackfit.memory.budget import DEFAULT_KNOBS, Knobs, Terms, engine_terms, eng
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, stage_caches
-from rackfit.memory.weights import outer_bytes, stage_weights
+from rackfit.memory.token_pools import SplitCache, charged_caches, split_states
+from rackfit.memory.weights import as_loaded, outer_bytes, stage_weights
 
 NO, TIGHT, FITS = 0, 1, 2
 VERDICTS = ("no", "tight", "fits")
@@ -114,6 +115,7 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
     return tuple(loads)
 
 
+<<<<<<< HEAD
 def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
     """Return the tokens that a windowed layer keeps of one request: the window and the batches in flight.
 
@@ -128,6 +130,15 @@ def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
 
 def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
     """Return the cache that the engine charges to one request: windows grow by the batches in flight, copies count."""
+=======
+def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape | SplitCache:
+    """Return the cache that the engine charges to one request, states apart where they have a pool of their own."""
+    return split_states(grown_windows(shape, budget, batched_tokens), budget.token_pools)
+
+
+def grown_windows(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
+    """Return a cache whose windows grow by the batches in flight, with the copies that the engine keeps."""
+>>>>>>> 2221da2 (SGLang's memory by version: static share, pools by tokens, DeepSeek-V4's pools, drafts, encoders)
     slopes: list[tuple[float, int | None]] = []
     for slope, cap in shape.slopes:
         if cap is None or budget.window_extra_batches is None:
@@ -180,9 +191,10 @@ def evaluate(
         spread = device.memory_spread
     asked = question.per_replica(layout.dp)
     terms = engine_terms(anatomy, budget, layout, device, memory, asked.context, asked.knobs)
+    precision = as_loaded(precision, budget, device.compute_capability)
     loads = device_weights(anatomy, precision, budget, layout)
     needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
-    stored = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
+    stored = charged_caches(anatomy, layout, asked.kv_bits, budget, asked.knobs.draft)
     if added is not None:
         stored = tuple(own.plus(other) for own, other in zip(stored, added.caches, strict=True))
     held = tuple(engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored)
@@ -197,7 +209,7 @@ class Parts:
 
     loads: tuple[float, ...]
     needs: tuple[CacheShape, ...]
-    held: tuple[CacheShape, ...]
+    held: tuple[CacheShape | SplitCache, ...]
     extras: tuple[float, ...] = ()
     """Bytes that each device holds beside the model: draft model, adapters. Empty: none."""
     doubt: float = 0.0
@@ -284,7 +296,7 @@ def _least(values: list[Number]) -> Number:
     return least
 
 
-def _sequences(caches: list[CacheShape], pools: list[Number], context: int, queues: int) -> Number:
+def _sequences(caches: list[CacheShape | SplitCache], pools: list[Number], context: int, queues: int) -> Number:
     """Return how many requests of a context the pools hold, each of so many schedulers with an equal share."""
     counts = []
     for cache, pool in zip(caches, pools, strict=True):

@@ -3,19 +3,21 @@
 The equations are those of the engines' own source (see the budget records for versions and evidence):
 
 - vLLM: KV pool = utilization x total - weights - activation peak - non-torch [- graphs from 0.20];
-- SGLang: KV pool = free after load - (1 - f) x free before load, f from the reserve rule;
+- SGLang: KV pool = free after load - (1 - f) x free before load, f from the reserve rule (memory.static_share);
 - llama.cpp: free memory must hold weights + cache + compute buffers;
 - Transformers: everything that the driver leaves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.memory.graphs import graph_bytes
+from rackfit.memory.static_share import driver_bytes, static_share
+from rackfit.memory.token_pools import fixed_pool_bytes
 
 GIB = 2**30
 MIB = 2**20
@@ -24,6 +26,8 @@ LEAST_PROFILED_WITH_IMAGES = 5120
 LEAST_PROFILED_BY_ENCODERS = 32768
 """Floors of vLLM V0's batch where prefill is not chunked (config.py, 0.2.5 to 0.8.5: `max(max_model_len, 2048)` and the
 two `_MAX_NUM_BATCHED_TOKENS`)."""
+WIDE_TP = 4
+"""Tensor parallel degree from which SGLang captures larger decode graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class Knobs:
     """Whether prefill is chunked, for engines that profile the context; None: by the engine's own rule."""
     text_only: bool = False
     """Images are switched off: nothing is profiled for them."""
+    draft: bool = False
+    """A draft model or the model's own prediction heads run beside it."""
 
 
 DEFAULT_KNOBS = Knobs()
@@ -97,16 +103,17 @@ def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
     return device_bytes
 
 
-def tier_sizes(budget: Budget, total: Number, device_name: str, knobs: Knobs) -> tuple[Number, Number]:
+def tier_sizes(budget: Budget, total: Number, device_name: str, knobs: Knobs, tp: int = 1) -> tuple[Number, Number]:
     """Return (batched tokens, sequence limit): what the user set, else the engine's default for this device."""
     tiers = sorted(budget.tiers, key=lambda tier: tier.min_memory_gib)
+    limits = [(tier.wide_sequences if tp >= WIDE_TP else None) or tier.max_sequences for tier in tiers]
     tokens: Number = tiers[0].batched_tokens + 0 * total
-    sequences: Number = tiers[0].max_sequences + 0 * total
+    sequences: Number = limits[0] + 0 * total
     if not any(name in device_name.casefold() for name in budget.small_tier_names):
-        for tier in tiers[1:]:
+        for tier, limit in zip(tiers[1:], limits[1:], strict=True):
             large = total >= tier.min_memory_gib * GIB
             tokens = choose(large, tier.batched_tokens, tokens)
-            sequences = choose(large, tier.max_sequences, sequences)
+            sequences = choose(large, limit, sequences)
     if knobs.batched_tokens is not None:
         tokens = knobs.batched_tokens + 0 * total
     if knobs.max_sequences is not None:
@@ -172,11 +179,32 @@ def _chunked(anatomy: Anatomy, budget: Budget, context: int) -> bool:
     return plain and budget.chunked_above is not None and context > budget.chunked_above
 
 
-def _reserve_share(total: Number, tokens: Number, graph_sequences: Number, layout: Layout) -> Number:
-    """Return SGLang's static fraction: (M - reserve) / M, reserve in MiB as its source states."""
-    reserve = 512 + 1.5 * maximum(tokens, 2048) + 2 * graph_sequences + 128 * layout.tp * layout.pp
-    reserve = choose(total > 61440 * MIB, maximum(reserve, 10240), reserve)
-    return (total - reserve * MIB) / total
+def _static_limit(
+    anatomy: Anatomy, budget: Budget, layout: Layout, device: Device, total: Number, knobs: Knobs
+) -> Number:
+    """Return what weights and cache may use together under SGLang: a share of what is free before loading.
+
+    Free is what the driver's context, the collectives' buffers over several ranks (public start-up logs: 1.0 to 1.4 GiB
+    more where devices have links of their own, next to nothing over PCIe) and the programs beside it leave. The
+    sequences that the rule counts are those of the largest decode graph, not those that may run.
+    """
+    held: float = budget.context_bytes
+    if layout.devices > 1 and device.fabric:
+        held += budget.non_torch_bytes_parallel
+    if device.unified and budget.reserve is not None:
+        held += budget.reserve.shared_memory_mib * MIB
+    if knobs.utilization is not None:
+        return knobs.utilization * (total - held)
+    if budget.reserve is None:
+        return budget.utilization * (total - held)
+    tokens, captured = tier_sizes(budget, total, device.name, replace(knobs, max_sequences=None), layout.tp)
+    if knobs.max_sequences is not None and budget.reserve.sequences_follow_limit:
+        captured = minimum(captured, knobs.max_sequences)
+    memory = driver_bytes(total, device.vendor, device.unified) / MIB
+    share = static_share(
+        anatomy, budget.reserve, layout, memory, tokens, captured, knobs.draft, not knobs.text_only
+    )  # fmt: skip
+    return share * (total - held)
 
 
 def engine_terms(
@@ -193,7 +221,7 @@ def engine_terms(
         context: tokens of one request, for engines that profile the context.
         knobs: the user's settings.
     """
-    tokens, sequences = tier_sizes(budget, total, device.name, knobs)
+    tokens, sequences = tier_sizes(budget, total, device.name, knobs, layout.tp)
     rows = {
         "batched_tokens": tokens,
         "context": profiled_context(anatomy, budget, context, knobs) + 0 * total,
@@ -215,10 +243,9 @@ def engine_terms(
     if budget.equation == "share_of_total":
         limit = (budget.utilization if knobs.utilization is None else knobs.utilization) * total
     elif budget.equation == "share_of_free":
-        free = total - budget.context_bytes
-        default = _reserve_share(total, tokens, sequences, layout)
-        limit = (default if knobs.utilization is None else knobs.utilization) * free
-        workspace = 0 * total  # activations and graphs live in the share that is left free
+        limit = _static_limit(anatomy, budget, layout, device, total, knobs)
+        workspace = 0 * total  # activations, graphs and collectives live in the share that is left free
+        runtime = fixed_pool_bytes(anatomy, layout, budget, tokens, knobs.max_sequences, knobs.draft) + 0 * total
     else:
         limit = total - outside
     doubt = graphs if budget.graphs_in_budget else 0 * total

@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Layout, Precision
+from rackfit.memory.domain import Budget, Layout, Precision
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.gguf import gguf_role_bits
 from rackfit.memory.stages import stage_counts
+from rackfit.memory.versions import version_key
 
 GGUF_MIX = "ggufmix_"
 """Start of the ids of llama.cpp file types, which mix types by tensor."""
@@ -151,3 +152,15 @@ def prediction_bytes(anatomy: Anatomy, precision: Precision) -> float:
     table = model.vocab_size * model.d_model / 8
     tables = table * (role_bits(precision, "embedding") + role_bits(precision, "head")) if model.mtp_own_tables else 0.0
     return model.mtp_params * rate + tables
+
+
+def as_loaded(precision: Precision, budget: Budget, compute_capability: str | None) -> Precision:
+    """Return the layout in which an engine holds weights on a device: a format without a kernel there is widened.
+
+    SGLang turns DeepSeek-V4's FP4 experts into FP8 on compute capability 8.9 (sglang#40566): twice the bytes.
+    """
+    found = version_key(compute_capability or "")
+    for part in budget.unpacked:
+        if found and found < version_key(part.below_compute_capability) and precision.precision_id == part.precision:
+            return replace(precision, bits=part.bits)
+    return precision

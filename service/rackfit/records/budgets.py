@@ -13,6 +13,64 @@ class Tier(Part):
     min_memory_gib: NonNegative
     batched_tokens: PositiveCount
     max_sequences: PositiveCount
+    wide_sequences: PositiveCount | None = None
+
+
+class ReserveStep(Part):
+    """The constant part of a reserve on devices with at least so much memory."""
+
+    min_memory_gib: NonNegative
+    mib: NonNegative
+    mib_per_rank: NonNegative
+
+
+class ShareStep(Part):
+    """The share that an engine takes from so many ranks on, up to the next step."""
+
+    ranks: PositiveCount
+    share: Positive
+
+
+class Reserve(Part):
+    """What an engine leaves out of its static share: memory of the device less the reserve, over that memory."""
+
+    steps: list[ReserveStep] = []
+    mib_per_token: NonNegative = 0.0
+    least_tokens: Count = 0
+    mib_per_sequence: NonNegative = 0.0
+    sequences_follow_limit: bool = False
+    floor_mib: NonNegative = 0.0
+    floor_above_mib: NonNegative = 0.0
+    mib_per_prefill_graph: NonNegative = 0.0
+    latent_prefill_mib: NonNegative = 0.0
+    draft_mib: NonNegative = 0.0
+    shares: list[ShareStep] = []
+    shares_up_to_mib: NonNegative = 0.0
+    encoder_factor: bool = False
+    shared_memory_mib: NonNegative = 0.0
+
+
+class TokenPools(Part):
+    """How an engine divides its cache into pools that are sized by tokens, not by requests."""
+
+    window_share: Positive | None = None
+    window_models: list[Text] = []
+    compressed_share: Positive | None = None
+    compressed_page: PositiveCount | None = None
+    compressed_requests: PositiveCount | None = None
+    compressed_window_cap: bool = False
+    state_share: Positive | None = None
+    state_slots: PositiveCount | None = None
+    draft_layers_counted: bool = False
+    every_layer_caches: bool = False
+
+
+class Unpacked(Part):
+    """A weight format that an engine widens on load where the device lacks a kernel for it."""
+
+    precision: Slug
+    below_compute_capability: Text
+    bits: Positive
 
 
 class Budget(Record):
@@ -54,5 +112,8 @@ class Budget(Record):
     rotary_tables: bool = False
     widens_int4_matrix: bool = False
     embedding_on_host: bool
+    reserve: Reserve | None = None
+    token_pools: TokenPools | None = None
+    unpacked: list[Unpacked] = []
     tiers: list[Tier]
     small_tier_names: list[Text] = []

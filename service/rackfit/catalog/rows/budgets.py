@@ -6,9 +6,21 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from rackfit.records.base import Part
+from rackfit.records.budgets import Tier
 from rackfit.records.load import Library
 
 MIB = 2**20
+
+
+def _numbers(tier: Tier) -> list[float]:
+    """Return a tier as numbers in the order of its fields, without those that are not given."""
+    return [value for value in tier.model_dump().values() if value is not None]
+
+
+def _named(part: Part | None) -> str | None:
+    """Return a rule with its fields by name, without those that are not given."""
+    return None if part is None else part.model_dump_json(exclude_none=True)
 
 
 def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -54,9 +66,10 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "rotary_tables": int(record.rotary_tables),
                 "widens_int4_matrix": int(record.widens_int4_matrix),
                 "embedding_on_host": int(record.embedding_on_host),
-                "tiers": json.dumps(
-                    [[tier.min_memory_gib, tier.batched_tokens, tier.max_sequences] for tier in record.tiers]
-                ),
+                "tiers": json.dumps([_numbers(tier) for tier in record.tiers]),
+                "reserve": _named(record.reserve),
+                "token_pools": _named(record.token_pools),
+                "unpacked": json.dumps([part.model_dump() for part in record.unpacked]) if record.unpacked else None,
                 "small_tier_names": json.dumps(record.small_tier_names),
                 "confidence": record.confidence,
                 "note": record.note,

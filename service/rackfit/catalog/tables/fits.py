@@ -53,6 +53,9 @@ class BudgetRow(SQLModel, table=True):
     pipeline_budget_id: str | None = Field(default=None, sa_type=Text, foreign_key="runtime_budgets.budget_id")
     rotary_tables: int = Field(default=0, sa_type=Integer)
     widens_int4_matrix: int = Field(default=0, sa_type=Integer)
+    reserve: str | None = Field(default=None, sa_type=Text)
+    token_pools: str | None = Field(default=None, sa_type=Text)
+    unpacked: str | None = Field(default=None, sa_type=Text)
 
 
 class ConfigurationRow(SQLModel, table=True):

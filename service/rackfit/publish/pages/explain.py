@@ -11,7 +11,7 @@ from rackfit.publish.answers import Answers
 
 EQUATIONS = {
     "share_of_total": "utilization x memory that the engine sees on one device - reserve",
-    "share_of_free": "share x (memory that the engine sees - driver context) - reserve",
+    "share_of_free": "share x (memory that is free before weights are loaded) - reserve",
     "all_of_device": "memory that the engine sees on one device - what lies outside its budget - reserve",
 }
 """How an engine limits itself; see `memory.budget`."""
