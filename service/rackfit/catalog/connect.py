@@ -70,13 +70,14 @@ class Reading(sqlite3.Connection):
         self.kept: dict[str, Any] = {}
 
 
-def open_catalog(path: Path, writable: bool = False) -> sqlite3.Connection:
+def open_catalog(path: Path | str, writable: bool = False) -> sqlite3.Connection:
     """Open a finished catalog with foreign keys on and rows that answer to names.
 
     Raises:
         CatalogError: the file is missing, damaged, no catalog, or made by another version of Rackfit.
     """
     check_sqlite()
+    path = Path(path)
     if path.exists() and not path.is_file():
         raise CatalogError(f"{path} is not a file: name a catalog")
     if not path.is_file():

@@ -33,6 +33,7 @@ COMMANDS = {
     "sql": "rackfit.cli.taking:sql",
     "accuracy": "rackfit.cli.scoring:accuracy",
     "explain-log": "rackfit.cli.explaining:explain_log",
+    "detect": "rackfit.cli.detecting:detect",
 }
 """Command -> where it is. The order is that of `rackfit --help`."""
 

@@ -25,6 +25,10 @@ class FoundDevice:
     shared_bytes: int | None = None
     """Host memory that the driver maps for the device beside its own (GTT)."""
     unified: bool = False
+    units: int | None = None
+    """Compute units of a slice (NVIDIA's SMs), where the tool prints them."""
+    target: str | None = None
+    """Instruction set or chip family as the tool prints it (`gfx1151`), which names a chip that has no name there."""
 
     @property
     def room_bytes(self) -> int | None:

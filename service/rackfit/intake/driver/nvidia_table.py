@@ -10,7 +10,9 @@ from rackfit.intake.driver.found import CARD, MIB, MIG_SLICE, DriverOutput, Foun
 TOOL = "nvidia-smi"
 _NAME = re.compile(r"^\|\s+(\d+)\s+(\S.*?)\s+(?:On|Off|N/A|TCC|WDDM|MCDM)\s*\|\s*[0-9A-Fa-f]{4,8}:")
 _MEMORY = re.compile(r"(\d{1,9})MiB\s*/\s*(\d{1,9})MiB")
-_SLICE = re.compile(r"^\|\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\|\s+(\d{1,9})MiB\s*/\s*(\d{1,9})MiB")
+_SLICE = re.compile(
+    r"^\|\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\|\s+(\d{1,9})MiB\s*/\s*(\d{1,9})MiB\s*(?:\|\s*(\d{1,4})\s)?"
+)
 NO_PEERS = "MIG slices have no peer-to-peer link: several of them are as many devices without one"
 
 
@@ -24,7 +26,8 @@ def read(text: str) -> DriverOutput | None:
             gpu, instance, compute, device = found.group(1, 2, 3, 4)
             used, total = (int(size) * MIB for size in found.group(5, 6))
             name = f"slice {device} (GI {instance}, CI {compute}) of GPU {gpu}"
-            slices.append(FoundDevice(f"{gpu}.{device}", name, MIG_SLICE, total, used, parent=gpu))
+            units = int(found[7]) if found[7] else None
+            slices.append(FoundDevice(f"{gpu}.{device}", name, MIG_SLICE, total, used, parent=gpu, units=units))
         elif found := _NAME.match(line):
             open_card = found[1]
             cards[open_card] = FoundDevice(open_card, found[2], CARD, None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rackfit.errors import UsageError
-from rackfit.intake.driver import llama_devices, nvidia_query, nvidia_table, rocm
+from rackfit.intake.driver import apple, llama_devices, nvidia_query, nvidia_table, rocm
 from rackfit.intake.driver.found import DriverOutput
 
-READERS = (rocm, nvidia_table, llama_devices, nvidia_query)
+READERS = (apple, rocm, nvidia_table, llama_devices, nvidia_query)
 """Most telling forms first: lines of commas are the least so."""
 
 

@@ -66,4 +66,5 @@ def _device(index: str, facts: Mapping[str, Any]) -> FoundDevice:
         _size(facts, "VRAM Total Used Memory (B)"),
         shared_bytes=_size(facts, "GTT Total Memory (B)"),
         unified=any(re.search(rf"\b{gfx}\b", target) for gfx in SHARED_POOL),
+        target=found[0] if (found := re.search(r"\bgfx[0-9a-f]{3,4}\b", target)) else None,
     )
