@@ -146,7 +146,7 @@ def needed_total(setting: CaseSetting) -> Figure:
     question = setting.question()
     if setting.budget.runtime_id == "llama.cpp":
         ubatch = setting.knobs().batched_tokens or setting.budget.tiers[0].batched_tokens
-        cache = engine_cache(cache, setting.budget, ubatch)
+        cache = grown_windows(cache, setting.budget, ubatch)
     said = " ".join(setting.case.remarks).casefold()
     if "sliding-window layers" in said:
         cells = re.search(r"(\d+) cells", said)

@@ -115,7 +115,6 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
     return tuple(loads)
 
 
-<<<<<<< HEAD
 def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
     """Return the tokens that a windowed layer keeps of one request: the window and the batches in flight.
 
@@ -128,9 +127,6 @@ def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
     return window - 1 + in_flight
 
 
-def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
-    """Return the cache that the engine charges to one request: windows grow by the batches in flight, copies count."""
-=======
 def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape | SplitCache:
     """Return the cache that the engine charges to one request, states apart where they have a pool of their own."""
     return split_states(grown_windows(shape, budget, batched_tokens), budget.token_pools)
@@ -138,7 +134,6 @@ def engine_cache(shape: CacheShape, budget: Budget, batched_tokens: float) -> Ca
 
 def grown_windows(shape: CacheShape, budget: Budget, batched_tokens: float) -> CacheShape:
     """Return a cache whose windows grow by the batches in flight, with the copies that the engine keeps."""
->>>>>>> 2221da2 (SGLang's memory by version: static share, pools by tokens, DeepSeek-V4's pools, drafts, encoders)
     slopes: list[tuple[float, int | None]] = []
     for slope, cap in shape.slopes:
         if cap is None or budget.window_extra_batches is None:
