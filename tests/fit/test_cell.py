@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackfit.fit.cell import FITS, NO, TIGHT, Cell, Question, device_weights, engine_cache, evaluate, limit_term
+from rackfit.fit.cell import Cell, Question, device_weights, engine_cache, evaluate, limit_term
+from rackfit.fit.verdicts import FITS, NO, TIGHT
 from rackfit.memory.budget import Knobs
 from rackfit.memory.domain import Budget, Layout, Model, Precision
 from rackfit.memory.kv_cache import request_cache

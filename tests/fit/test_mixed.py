@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackfit.fit.cell import FITS, NO, Question, device_weights, evaluate
+from rackfit.fit.cell import Question, device_weights, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed, shares
+from rackfit.fit.verdicts import FITS, NO
 from rackfit.memory.domain import Layout
 from reference.architectures import (
     ANATOMIES,

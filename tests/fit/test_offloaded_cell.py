@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from rackfit.fit.cell import FITS, NO, TIGHT, Question, evaluate
+from rackfit.fit.cell import Question, evaluate
 from rackfit.fit.offload import Case, Host, evaluate_offload, fewest_experts, most_layers
+from rackfit.fit.verdicts import FITS, NO, TIGHT
 from rackfit.memory.budget import engine_total
 from rackfit.memory.domain import Layout, Model
 from rackfit.memory.kv_cache import kv_bytes

@@ -7,6 +7,8 @@ import sqlite3
 
 import pytest
 
+from rackfit.ask.fit import fit_one
+from rackfit.ask.question import FitQuestion
 from rackfit.publish.answers import Answers
 from rackfit.publish.errors_in_sql import error_text
 from rackfit.publish.sql_functions import functions, register_functions
@@ -43,6 +45,18 @@ def test_an_eight_bit_cache_is_half(connection):
 def test_engines_reserve_whole_blocks(connection):
     """vLLM keeps blocks of 16 tokens (vLLM, block_size): one token of Llama-3.1-8B costs 16."""
     assert one(connection, "select kv_reserved_bytes('llama-3.1-8b', 'bf16', 1, 1, 'vllm')") == 16 * 131072
+
+
+def test_the_function_and_the_fit_reserve_the_same(connection):
+    """llama.cpp keeps a convolution's inputs as the state, in 32 bits: hybrids reserve the same on every surface."""
+    asked = FitQuestion(model="qwen3-next-80b-a3b", on="nvidia-h200-sxm-141gb", precision="q4_k_m", context=4096)
+    opened = sqlite3.connect(connection.execute("pragma database_list").fetchone()[2])
+    answer = fit_one(opened, asked)
+    opened.close()
+    reserved = answer["per_device"]["kv_reserved_bytes"]
+    said = "select kv_reserved_bytes('qwen3-next-80b-a3b', 'bf16', 4096, 1, 'llama.cpp')"
+
+    assert answer["runtime"] == "llama.cpp" and one(connection, said) == pytest.approx(reserved, rel=1e-9)
 
 
 def test_weights_at_sixteen_bits_are_two_bytes_per_parameter(connection):

@@ -14,8 +14,9 @@ import pytest
 from rackfit.catalog.read import read_device
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError
-from rackfit.fit.cell import NO, Question
+from rackfit.fit.cell import Question
 from rackfit.fit.mixed import evaluate_mixed
+from rackfit.fit.verdicts import NO
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import Knobs, engine_terms
 from rackfit.memory.domain import Layout

@@ -90,6 +90,9 @@ def pool_tokens(setting: CaseSetting) -> Figure:
     it a window, are one group of blocks: what is printed is blocks x tokens of a block, whatever a request keeps.
     DeepSeek-V4's pools differ by versions of SGLang: where none is stated, the newest one under which anything is left
     is likely (the case's engine did start), and the range holds what the others give.
+
+    Raises:
+        UnsupportedError: the model keeps nothing per token.
     """
     found = _pool_tokens(setting)
     if not is_compressed(setting.anatomy.model, setting.budget.token_pools):

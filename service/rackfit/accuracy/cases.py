@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rackfit.accuracy.asked import Settings
+from rackfit.catalog.read import rows_of
 from rackfit.errors import UsageError
 from rackfit.tabular.reading import parse_csv, read_text
 
@@ -163,7 +164,5 @@ def read_cases(path: Path) -> list[Case]:
 
 def stored_cases(connection: sqlite3.Connection) -> list[Case]:
     """Return the measurements of the catalog as cases."""
-    cursor = connection.execute("select * from measurements order by case_id")
-    names = [column[0] for column in cursor.description]
-    rows: Iterable[dict[str, object]] = (dict(zip(names, row, strict=True)) for row in cursor)
+    rows = rows_of(connection, "select * from measurements order by case_id")
     return [parse_case({name: None if value is None else str(value) for name, value in row.items()}) for row in rows]

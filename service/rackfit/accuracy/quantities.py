@@ -29,7 +29,7 @@ from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.speed import decode_speed
 from rackfit.accuracy.weight_figures import engine_on_disk, file_size, weights_per_device, weights_total
 from rackfit.errors import UnsupportedError
-from rackfit.fit.cell import NO
+from rackfit.fit.verdicts import NO
 from rackfit.memory.budget import GIB, MIB
 
 

@@ -183,7 +183,11 @@ class Report:
         return [_row(one) for one in scored[:count]]
 
     def write_csv(self, path: Path) -> None:
-        """Write one row per case, atomically."""
+        """Write one row per case, atomically.
+
+        Raises:
+            RackfitError: the file cannot be written.
+        """
         draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             with draft.open("w", encoding="utf-8", newline="") as handle:

@@ -160,7 +160,10 @@ def activation_total(connection: sqlite3.Connection, case: Case) -> Figure:
 
     The ZeRO paper's (section 3.2): about 12 x hidden x batch x sequence x layers values of 16 bits; with checkpoints
     one hidden state per layer and a layer's work. Megatron's (arXiv 2205.05198, equation 5): layers x the bytes of a
-    block, on the first stage of a pipeline too, which keeps as many micro-batches as there are stages.
+    block, on the first stage of a pipeline too, which keeps as many micro-batches as there are stages. In GB.
+
+    Raises:
+        UnsupportedError: the case says too little for the formula.
     """
     hidden, layers = case.number("hidden") or case.number("h"), case.number("layers") or case.number("num_layers")
     if case.model and not (hidden and layers):
@@ -183,6 +186,9 @@ def largest_trainable(connection: sqlite3.Connection, case: Case) -> Figure:
 
     States take about 78 % of a device in the ZeRO paper's measured sizes (Table 2), 62 % under plain data parallelism,
     whose gradient buckets are whole.
+
+    Raises:
+        UnsupportedError: the case names no device, or offloads all states.
     """
     stated = params_of(case.settings.get("theoretical", ""))
     device = device_of(connection, case)

@@ -79,7 +79,11 @@ RELEASED = re.compile(r"(-(base|chat|instruct|inst|hf|it|pt|sft|dpo|rl|rm))+$", 
 
 
 def nearest_dense(connection: sqlite3.Connection, params: float, gated: bool = True) -> Anatomy:
-    """Return the dense decoder whose parameter count is nearest (by ratio), the later id where two are as near."""
+    """Return the dense decoder whose parameter count is nearest (by ratio), the first id where two are as near.
+
+    Raises:
+        UnsupportedError: there is none.
+    """
     rows = rows_of(
         connection,
         "select model_id, params_total from models where params_active = params_total or params_active is null "

@@ -16,6 +16,7 @@ from rackfit.ask.question import FitQuestion
 from rackfit.ask.speed import speed_one
 from rackfit.catalog.read_prices import read_offers
 from rackfit.errors import UsageError
+from rackfit.fit.verdicts import RUNNING
 from rackfit.money.break_even import MONTHS_PER_YEAR, rent_or_hosted
 from rackfit.money.figures import above_zero, from_zero
 from rackfit.money.offers import OFFER_WORDS, RESTRICTED_TIERS, Applied, Choice, apply
@@ -25,7 +26,6 @@ from rackfit.speed.domain import BOUND
 
 STATED = "stated"
 ONE, ASKED, FULL, PROMPT = "one sequence", "sequences asked", "full batch", "prompt"
-GOOD = ("fits", "tight")
 NOT_COUNTED = (
     "storage, network and egress are not in these prices unless an offer says so: state them as other costs per month"
 )
@@ -110,7 +110,7 @@ def cost_one(connection: sqlite3.Connection, question: CostQuestion) -> dict[str
     machines = machines_of(connection, fit)
     machine = next((one for one in machines if one.shown == answer["hardware"]), machines[0])
     count = machine.devices
-    speeds = _speeds(answer) if answer["verdict"] in GOOD else []
+    speeds = _speeds(answer) if answer["verdict"] in RUNNING else []
     offers = _offers(connection, question, machine, rent, count)
     rows = [_rented(row, speeds, question) for row in offers]
     lowest = rows[0]["all_per_hour"] if rows else None
@@ -280,7 +280,7 @@ def _missing(
     """Return what has no figure, and what would give it one."""
     said = []
     if not speeds:
-        fits = answer["verdict"] in GOOD
+        fits = answer["verdict"] in RUNNING
         said.append(f"no price of tokens: {'no speed can be said' if fits else 'the model does not fit as asked'}")
     if not rows:
         term = f" {choice.term}" if choice.term else ""

@@ -8,12 +8,15 @@ from typing import Any
 from rackfit.ask.caution import warnings_of
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
-from rackfit.fit.cell import STANDARD_CONTEXTS, TIGHT, VERDICTS, Cell, limit_term
+from rackfit.fit.cell import STANDARD_CONTEXTS, Cell, limit_term
 from rackfit.fit.classes import SIXTEEN_BIT
+from rackfit.fit.verdicts import CANNOT_RUN, TIGHT, VERDICTS
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
 from rackfit.memory.published import estimated_bytes
 
+PRECISION, LAYOUT, OFFLOAD = "precision", "layout", "offload"
+"""What forbids an answer that cannot run."""
 WIDENED = {
     "weight_only": "{} is how weights are stored here; the kernel{} widens them, so it computes in 16 bits",
     "emulated": "{} is widened before the kernel{} on this device: expect 16-bit speed or less",
@@ -54,14 +57,14 @@ def _widened(setting: Setting) -> list[str]:
     return [*lines, rule.note] if rule is not None and rule.note else lines
 
 
-def refused(setting: Setting, reason: str) -> dict[str, Any]:
-    """Return the answer for what cannot run."""
+def refused(setting: Setting, limit: str, reason: str) -> dict[str, Any]:
+    """Return the answer for what cannot run: `limit` says whether format, layout or offloading forbids it."""
     return {
         **head(setting),
         "layout": None,
         "per_device": None,
-        "verdict": "cannot_run",
-        "limit": "layout" if "TP" in reason or "PP" in reason or "EP" in reason else "precision",
+        "verdict": CANNOT_RUN,
+        "limit": limit,
         "reason": reason,
         "max_context": None,
         "max_context_memory": None,

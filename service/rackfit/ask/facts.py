@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from rackfit.catalog.read import row_of, rows_of
 from rackfit.catalog.resolve import Resolved, resolve_first
 from rackfit.errors import UnknownNameError
 from rackfit.records.fieldguide import FieldGuide, guide
@@ -45,12 +46,6 @@ KINDS = {
 
 BOOKKEEPING = frozenset({"name", "confidence", "note", "origin", "second_hand"})
 """Columns that are about the record and not facts of the world."""
-
-
-def _rows(connection: sqlite3.Connection, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Row]:
-    cursor = connection.execute(sql, values)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
 _MARKS = """
@@ -105,7 +100,7 @@ def hardware(
         "announced": announced,
         "limit": limit,
     }
-    found = _rows(connection, _HARDWARE, values)
+    found = rows_of(connection, _HARDWARE, **values)
     if not found:
         check_words(connection, "accelerators", {"vendor": ("vendor", vendor), "segment": ("segment", segment)})
     return found
@@ -171,7 +166,7 @@ def models(
         "min_context": min_context,
         "limit": limit,
     }
-    found = _rows(connection, _MODELS, values)
+    found = rows_of(connection, _MODELS, **values)
     if not found:
         check_words(
             connection, "models", {"family": ("model_family", family), "attention": ("attention_kind", attention)}
@@ -205,28 +200,28 @@ def _candidates(connection: sqlite3.Connection, found: Resolved) -> list[Row]:
     marks = ", ".join("?" * len(found.ids))
     named = "checkpoint_id" if found.kind == "checkpoint" else "name"
     sql = f"select {kind.key} as id, {named} as name from {kind.table} where {kind.key} in ({marks})"
-    names = {row["id"]: row["name"] for row in _rows(connection, sql, found.ids)}
+    names = {row["id"]: row["name"] for row in rows_of(connection, sql, *found.ids)}
     return [{"id": key, "name": names.get(key, key)} for key in found.ids]
 
 
 def _checkpoint(connection: sqlite3.Connection, found: Resolved) -> Row:
-    return _rows(connection, "select * from checkpoints where checkpoint_id = ?", (found.checkpoint_id,))[0]
+    return row_of(connection, "checkpoints", "checkpoint_id", found.checkpoint_id or "")
 
 
 def _record(connection: sqlite3.Connection, kind_name: str, key: str, query: str) -> Row:
     """Put together everything that the catalog knows about one record."""
     kind = KINDS[kind_name]
-    row = _rows(connection, f"select * from {kind.table} where {kind.key} = ?", (key,))[0]
-    behind = _rows(
+    row = row_of(connection, kind.table, kind.key, key)
+    behind = rows_of(
         connection,
         "select field, source_id, second_hand from provenance where table_name = ? and key = ? order by field, rank",
-        (kind.table, key),
-    )
-    disputes = _rows(
+        kind.table, key,
+    )  # fmt: skip
+    disputes = rows_of(
         connection,
         "select field, other_value, source_id, reason from disputes where table_name = ? and key = ? order by field",
-        (kind.table, key),
-    )
+        kind.table, key,
+    )  # fmt: skip
     unknown = connection.execute(
         "select field from unknown_fields where table_name = ? and key = ? order by field", (kind.table, key)
     )
@@ -291,7 +286,7 @@ def _parts(connection: sqlite3.Connection, kind: Kind, key: str) -> dict[str, li
     """Return the rows of the tables that hold lists of this record, without the key that they share."""
     found = {}
     for table in kind.parts:
-        rows = _rows(connection, f"select * from {table} where {kind.key} = ?", (key,))
+        rows = rows_of(connection, f"select * from {table} where {kind.key} = ?", key)
         if rows:
             empty = {name for name in rows[0] if all(row[name] is None for row in rows)}
             found[table] = [{n: v for n, v in row.items() if n != kind.key and n not in empty} for row in rows]
@@ -302,4 +297,4 @@ def _sources(connection: sqlite3.Connection, keys: list[str]) -> list[Row]:
     marks = ", ".join("?" * len(keys))
     sql = f"""select source_id, title, url, issuer, published, accessed, source_class, licence from sources
               where source_id in ({marks}) order by source_id"""
-    return _rows(connection, sql, keys)
+    return rows_of(connection, sql, *keys)

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import replace
 from typing import Any
 
-from rackfit.ask.describe import described, refused
+from rackfit.ask.describe import LAYOUT, PRECISION, described, refused
 from rackfit.ask.hosts import host_of, machines_of
 from rackfit.ask.machines import Machine
 from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
@@ -14,8 +14,9 @@ from rackfit.ask.setting import Setting, resolve_setting
 from rackfit.catalog.context import Context
 from rackfit.errors import UsageError
 from rackfit.fit.beside import beside_terms
-from rackfit.fit.cell import VERDICTS, Added, Cell, evaluate
+from rackfit.fit.cell import Added, Cell, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
+from rackfit.fit.verdicts import FITS, WORST_FIRST
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
 from rackfit.memory.layouts import candidates, refusal, tensor_degrees
@@ -38,8 +39,7 @@ def fit_one(connection: sqlite3.Connection, question: FitQuestion, suggest: bool
     subject = find_model(connection, question.model)
     machines = machines_of(connection, question)
     answers = [answer_for(connection, question, context, subject, machine) for machine in machines]
-    order = ("cannot_run", *VERDICTS)
-    answer = min(answers, key=lambda item: (order.index(item["verdict"]), _margin(item)))
+    answer = min(answers, key=lambda item: (WORST_FIRST.index(item["verdict"]), _margin(item)))
     if len(answers) > 1:
         answer["assumptions"].append(f"{question.on!r} is a class: the candidate with the worst verdict is shown")
         answer["candidates"] = [
@@ -63,9 +63,9 @@ def answer_for(
 ) -> dict[str, Any]:
     """Answer for one model on one machine, both already found, without suggestions."""
     setting = resolve_setting(connection, question, context, subject, machine)
-    reason = _refusal(setting)
-    if reason is not None:
-        return refused(setting, reason)
+    refusal_of = _refusal(setting)
+    if refusal_of is not None:
+        return refused(setting, *refusal_of)
     if question.offloads:
         from rackfit.ask.offloading import offload_answer
 
@@ -91,9 +91,9 @@ def _layouts(setting: Setting) -> tuple[list[Layout], str | None]:
         return found, reason
     anatomy, precision, budget = setting.subject.anatomy, setting.precision, setting.budget
     layouts = [replace(layout, dcp=dcp) for layout in found]
-    refused = [refusal(anatomy, precision, layout, budget) for layout in layouts]
-    kept = [layout for layout, why in zip(layouts, refused, strict=True) if why is None]
-    return kept, reason if kept or not refused else refused[0]
+    reasons = [refusal(anatomy, precision, layout, budget) for layout in layouts]
+    kept = [layout for layout, why in zip(layouts, reasons, strict=True) if why is None]
+    return kept, reason if kept or not reasons else reasons[0]
 
 
 def _unstriped(setting: Setting) -> tuple[list[Layout], str | None]:
@@ -151,21 +151,21 @@ def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
         )  # fmt: skip
         if best is None or cell.verdict > best.verdict:
             best = cell
-        if cell.verdict == 2:
+        if cell.verdict == FITS:
             break
     assert best is not None
     return best
 
 
-def _refusal(setting: Setting) -> str | None:
-    """Return why the engine cannot run the formats asked for; None where it can."""
+def _refusal(setting: Setting) -> tuple[str, str] | None:
+    """Return what forbids the question whatever the layout, and why; None where nothing does."""
     if setting.choice.support == "none":
         choice, name = setting.choice, setting.machine.device.name
-        return f"{choice.runtime_id} does not run {choice.precision_id} on {name}"
+        return PRECISION, f"{choice.runtime_id} does not run {choice.precision_id} on {name}"
     if setting.machine.sliced and setting.devices > 1 and _together(setting):
-        return "no TP, PP or EP over MIG slices: they have no peer-to-peer link, each holds a whole model of its own"
+        return LAYOUT, "no TP, PP or EP over MIG slices: they have no peer-to-peer link, each holds a whole model"
     if setting.context.chooser.cache_level(setting.budget.runtime_id, setting.kv_id, setting.machine.device) == "none":
-        return f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}"
+        return PRECISION, f"{setting.budget.runtime_id} has no cache in {setting.kv_id.removeprefix('kv_')}"
     return None
 
 
@@ -181,7 +181,7 @@ def _answer(setting: Setting) -> dict[str, Any]:
         return _mixed(setting)
     layouts, reason = _layouts(setting)
     if not layouts:
-        return refused(setting, _with_degrees(setting, reason or "no layout can run"))
+        return refused(setting, LAYOUT, _with_degrees(setting, reason or "no layout can run"))
     return described(setting, _best_cell(setting, layouts))
 
 
@@ -190,7 +190,9 @@ def _mixed(setting: Setting) -> dict[str, Any]:
     shares = "layers" if question.split or question.pp == setting.devices else None
     if shares is None and question.tp is not None and question.tp > 1:
         if question.tp != setting.devices:
-            return refused(setting, f"TP {question.tp} over {setting.devices} unlike devices: all of them, or PP")
+            return refused(
+                setting, LAYOUT, f"TP {question.tp} over {setting.devices} unlike devices: all of them, or PP"
+            )
         shares = "equal"
     stated = question.usable_gib or machine.usable_gib
     usable = stated * GIB if stated is not None else None
@@ -199,7 +201,7 @@ def _mixed(setting: Setting) -> dict[str, Any]:
         setting.subject.anatomy, setting.precision, setting.budget, machine.kinds, setting.asked, wish
     )  # fmt: skip
     if cell is None:
-        return refused(setting, reason)
+        return refused(setting, LAYOUT, reason)
     answer = described(setting, cell)
     answer["placement"] = placed
     answer["per_device"]["device_bytes"] = next(one["device_bytes"] for one in placed if one["binds"])

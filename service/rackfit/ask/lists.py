@@ -15,9 +15,9 @@ from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import RackfitError, UsageError
+from rackfit.fit.verdicts import RUNNING
 from rackfit.money.offers import Choice
 
-GOOD = ("fits", "tight")
 COMFORTABLE_SHARE = 0.05
 """Share of usable memory that is free where a model runs comfortably."""
 COMFORTABLE_CONTEXT = 16384
@@ -61,7 +61,7 @@ def where_it_runs(
             continue
         machine = find_machines(connection, shape["configuration_id"])[0]
         answer = answer_for(connection, question, context, subject, machine)
-        if answer["verdict"] in GOOD:
+        if answer["verdict"] in RUNNING:
             found.append(_short(answer, shape["configuration_id"], shape, price_row(price)))
     return found
 
@@ -119,7 +119,7 @@ def best_format(
             answer = answer_for(connection, asked, context, subject, machine)
         except RackfitError:
             continue
-        if answer["verdict"] in GOOD:
+        if answer["verdict"] in RUNNING:
             return asked, answer
     return None
 

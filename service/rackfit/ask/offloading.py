@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from rackfit.ask.describe import described, refused, whole
+from rackfit.ask.describe import OFFLOAD, described, refused, whole
 from rackfit.ask.hosts import CPU
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
-from rackfit.fit.cell import NO, TIGHT, VERDICTS
 from rackfit.fit.offload import Case, Host, Offloaded, evaluate_offload, fewest_experts, most_layers
+from rackfit.fit.verdicts import NO, TIGHT, VERDICTS
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
 from rackfit.memory.offload import Offload, moe_layers
@@ -21,7 +21,7 @@ def offload_answer(setting: Setting, host: Host) -> dict[str, Any]:
     """Return the answer with layers or experts in RAM, as asked or as far as needed."""
     reason = _refusal(setting)
     if reason is not None:
-        return refused(setting, reason)
+        return refused(setting, OFFLOAD, reason)
     layout = Layout(pp=setting.machine.count)
     terms = beside_terms(
         setting.beside, setting.subject.anatomy, setting.precision, setting.budget, layout, setting.asked

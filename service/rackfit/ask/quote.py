@@ -10,7 +10,6 @@ from typing import Any
 from rackfit.ask.facts import check_words
 from rackfit.ask.fit import answer_for
 from rackfit.ask.hosts import machines_of
-from rackfit.ask.lists import GOOD
 from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.prices import PURCHASE, OfferWords, machine_offers, priced
 from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
@@ -18,14 +17,12 @@ from rackfit.ask.quote_rows import fit_columns, item_rows
 from rackfit.catalog.context import Context
 from rackfit.catalog.release import newest_release
 from rackfit.errors import UsageError
-from rackfit.fit.cell import VERDICTS
+from rackfit.fit.verdicts import RUNNING, WORST_FIRST
 from rackfit.money.offers import Applied, Choice
 
 MOST_MODELS = 8
 MOST_MACHINES = 40
 DEFAULT_LIMIT = 10
-ORDER = ("cannot_run", *VERDICTS)
-"""Verdicts, worst first."""
 
 _SHAPES = """
 select configuration_id from configurations join accelerators using (accelerator_id)
@@ -160,7 +157,7 @@ def quote(connection: sqlite3.Connection, question: QuoteQuestion, explain: bool
         shared = {
             "configuration": number,
             "hardware": fits[0]["hardware"],
-            "verdict": min((fit["verdict"] for fit in fits), key=ORDER.index),
+            "verdict": min((fit["verdict"] for fit in fits), key=WORST_FIRST.index),
         }
         rows = item_rows(connection, machine, prices.of(connection, machine), question.quantity)
         items += [
@@ -192,7 +189,11 @@ class Judge:
             yield name, answer_for(self.connection, self.question.fit_question(subject), self.context, subject, machine)
 
     def named(self) -> Iterator[Judged]:
-        """Yield the machines that were named; of a class every candidate, so that none is taken silently."""
+        """Yield the machines that were named; of a class every candidate, so that none is taken silently.
+
+        Raises:
+            UsageError: a class of more machines than a list holds.
+        """
         for text in self.question.on:
             found = machines_of(self.connection, FitQuestion(on=text))
             if len(found) > MOST_MACHINES:
@@ -217,7 +218,7 @@ class Judge:
             machine = find_machines(self.connection, key)[0]
             answers: dict[str, dict[str, Any]] = {}
             for name, answer in self.answers(machine):
-                if answer["verdict"] not in GOOD:
+                if answer["verdict"] not in RUNNING:
                     break
                 answers[name] = answer
             if len(answers) == len(self.subjects):

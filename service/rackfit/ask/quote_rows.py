@@ -14,6 +14,7 @@ from rackfit.ask.speed import speed_one
 from rackfit.ask.suggest import suggestions
 from rackfit.catalog.read import row_of
 from rackfit.errors import UnsupportedError
+from rackfit.fit.verdicts import RUNNING
 from rackfit.money.offers import Applied
 
 OFFER = ("currency", "price_kind", "valid_until", "provider", "product", "region", "term", "tier", "minimum_devices",
@@ -132,7 +133,7 @@ def _speed(connection: sqlite3.Connection, question: FitQuestion, answer: dict[s
         "decode_bound_tokens_s": "bound", "decode_figure": "figure", "decode_basis": "basis",
     }  # fmt: skip
     blank = dict.fromkeys(names)
-    if answer["verdict"] not in ("fits", "tight"):
+    if answer["verdict"] not in RUNNING:
         return blank
     try:
         found = speed_one(connection, question)

@@ -8,8 +8,8 @@ from typing import Any
 
 from rackfit.ask.question import FitQuestion
 from rackfit.errors import RackfitError
+from rackfit.fit.verdicts import RUNNING
 
-GOOD = ("fits", "tight")
 MOST = 5
 
 
@@ -28,7 +28,7 @@ def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: d
             other = fit_one(connection, changed(question, **changes), suggest=False)
         except RackfitError:
             continue
-        better = other["verdict"] == "fits" or (other["verdict"] in GOOD and answer["verdict"] not in GOOD)
+        better = other["verdict"] == "fits" or (other["verdict"] in RUNNING and answer["verdict"] not in RUNNING)
         if better and not _adds_nothing(changes, answer, other):
             margin = other["per_device"]["margin_bytes"]
             found.append({"change": text, **changes, "verdict": other["verdict"], "margin_bytes": margin})

@@ -9,13 +9,14 @@ from typing import Any
 from rackfit.ask.machines import Machine, find_machines
 from rackfit.ask.question import Subject, find_model, read_context
 from rackfit.ask.train_host import host_of, warn_of_loading
-from rackfit.ask.train_recipes import METHODS, adapter_for, recipe_for
+from rackfit.ask.train_recipes import ADAPTING, adapter_for, recipe_for
 from rackfit.ask.train_roles import roles_of
 from rackfit.ask.train_shown import described
 from rackfit.ask.train_time import time_of
 from rackfit.catalog.context import Context
 from rackfit.errors import UnknownNameError, UsageError
-from rackfit.fit.training_search import ORDER, Answer, Host, least_aggressive, runs, smallest_count, strategies
+from rackfit.fit.training_search import Answer, Host, least_aggressive, runs, smallest_count, strategies
+from rackfit.fit.verdicts import WORST_FIRST
 from rackfit.memory.training.domain import OFFLOAD_TIERS, RECOMPUTE, Adapter, Job, Offload, Parallel, Recipe, Rules
 from rackfit.memory.training.logits import LOSSES
 from rackfit.memory.training.overheads import DEFAULT, TABLE
@@ -159,7 +160,7 @@ def train_one(connection: sqlite3.Connection, question: TrainQuestion) -> dict[s
         _answer(connection, _resolved(connection, question, context, subject, machine))
         for machine in find_machines(connection, question.on)
     ]
-    answer = min(answers, key=lambda one: ORDER.index(one["verdict"]))
+    answer = min(answers, key=lambda one: WORST_FIRST.index(one["verdict"]))
     if len(answers) > 1:
         answer["assumptions"].append(f"{question.on!r} is a class: the candidate with the worst verdict is shown")
         answer["candidates"] = [{"hardware": one["hardware"], "verdict": one["verdict"]} for one in answers]
@@ -171,7 +172,7 @@ def _resolved(
 ) -> TrainSetting:
     assumed: list[str] = []
     recipe = recipe_for(connection, subject.anatomy, question.recipe or DEFAULT_RECIPE, question.optimizer)
-    adapter = adapter_for(context, subject, recipe, question, assumed) if recipe.method in METHODS else None
+    adapter = adapter_for(context, subject, recipe, question, assumed) if recipe.method in ADAPTING else None
     limit = subject.max_context
     length = question.sequence_length or min(DEFAULT_LENGTH, limit or DEFAULT_LENGTH)
     if question.recipe is None:
@@ -237,7 +238,11 @@ def _teacher(connection: sqlite3.Connection, question: TrainQuestion, subject: S
 
 
 def base_job(setting: TrainSetting, tp: int) -> Job:
-    """Return the job before a strategy is chosen: degrees that are given kept, all other devices data-parallel."""
+    """Return the job before a strategy is chosen: degrees that are given kept, all other devices data-parallel.
+
+    Raises:
+        UsageError: degrees or shards that do not divide the devices.
+    """
     question, machine = setting.question, setting.machine
     pp, cp, ep = question.pp or 1, question.cp or 1, question.ep or 1
     claimed = tp * pp * cp
@@ -298,7 +303,7 @@ def _search(setting: TrainSetting) -> tuple[Answer, list[Answer]]:
         jobs = strategies(base_job(setting, tp), fixed, movable=setting.host.ram_bytes != 0)
         found, tried = least_aggressive(jobs, setting.machine.device, setting.host)
         judged += tried
-        if best is None or ORDER.index(found.verdict) > ORDER.index(best.verdict):
+        if best is None or WORST_FIRST.index(found.verdict) > WORST_FIRST.index(best.verdict):
             best = found
         if runs(best):
             break
@@ -315,7 +320,7 @@ def _other_recipes(connection: sqlite3.Connection, setting: TrainSetting) -> lis
         if recipe.recipe_id == setting.recipe.recipe_id:
             continue
         adapter = None
-        if recipe.method in METHODS:
+        if recipe.method in ADAPTING:
             adapter = adapter_for(setting.context, setting.subject, recipe, setting.question, [])
         other = replace(setting, recipe=recipe, adapter=adapter)
         best, _ = _search(other)

@@ -14,20 +14,13 @@ from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Precision
 from rackfit.memory.training.domain import Adapter, Recipe
 from rackfit.memory.training.lora import WIDE_TARGETS, read_targets
-from rackfit.memory.training.recipes import (
-    ADAPTER_FP32,
-    OPTIMIZER_BYTES,
-    state_of,
-    with_optimizer,
-)
-from rackfit.memory.training.recipes import (
-    METHODS as ADAPTED,
-)
+from rackfit.memory.training.recipes import ADAPTER_FP32, METHODS, OPTIMIZER_BYTES, state_of, with_optimizer
 
 if TYPE_CHECKING:
     from rackfit.ask.train import TrainQuestion
 
-METHODS = ("lora", "qlora")
+ADAPTING = frozenset(METHODS.values())
+"""Methods that train adapters and leave the model as it is."""
 DEFAULT_RANK = 16
 SHORT = {
     "full": "adam_mixed_16",
@@ -64,8 +57,8 @@ def recipe_for(connection: sqlite3.Connection, anatomy: Anatomy, name: str, opti
     """
     row = _row(connection, name)
     recipe_id = str(row["recipe_id"])
-    if recipe_id in ADAPTED:
-        recipe = Recipe(recipe_id, str(row["name"]), ADAPTER_FP32, ADAPTED[recipe_id])
+    if recipe_id in METHODS:
+        recipe = Recipe(recipe_id, str(row["name"]), ADAPTER_FP32, METHODS[recipe_id])
     else:
         state = state_of(row, anatomy)
         if state is None:

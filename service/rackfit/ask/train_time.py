@@ -9,6 +9,7 @@ from rackfit.ask.links import host_link
 from rackfit.ask.training_time import HostWork, training_time
 from rackfit.catalog.read import row_of
 from rackfit.errors import UnsupportedError
+from rackfit.fit.verdicts import RUNNING
 from rackfit.speed.training_charges import Spread, host_seconds
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def time_of(connection: sqlite3.Connection, setting: TrainSetting, best: Answer)
 
 def _not_known(setting: TrainSetting, best: Answer) -> str | None:
     """Return why no published run is like this one; None where one may be."""
-    if best.verdict not in ("fits", "tight"):
+    if best.verdict not in RUNNING:
         return "what does not run takes no time"
     if setting.machine.unlike:
         return "no published run on unlike devices"

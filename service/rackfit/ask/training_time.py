@@ -58,8 +58,9 @@ def training_time(
         UsageError: a figure or word that means nothing.
         UnsupportedError: no 16-bit peak, or no published run on record.
     """
-    if devices < 1 or sequence_length < 1 or (tokens is not None and tokens <= 0):
-        raise UsageError("devices, sequence length and tokens: expected numbers from 1")
+    for name, figure in (("devices", devices), ("sequence_length", sequence_length), ("tokens", tokens)):
+        if figure is not None and figure < 1:
+            raise UsageError(f"{name} = {figure:g}: expected a number from 1")
     if recompute not in RECOMPUTED:
         raise UsageError(f"recompute = {recompute!r}: expected {', '.join(RECOMPUTED)}")
     chip = read_chip(connection, accelerator_id)

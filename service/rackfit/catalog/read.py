@@ -41,9 +41,9 @@ def row_of(connection: sqlite3.Connection, table: str, key: str, value: str | in
     return dict(zip((column[0] for column in cursor.description), found, strict=True))
 
 
-def rows_of(connection: sqlite3.Connection, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-    """Return the rows of a query as dictionaries."""
-    cursor = connection.execute(sql, parameters)
+def rows_of(connection: sqlite3.Connection, sql: str, *parameters: Any, **named: Any) -> list[dict[str, Any]]:
+    """Return the rows of a query as dictionaries; its parameters have places or names."""
+    cursor = connection.execute(sql, named or parameters)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]
 

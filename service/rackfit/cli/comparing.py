@@ -8,11 +8,18 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Models, Tokens, catalog_option, json_option, opened, price_options, split_prices
+from rackfit.cli.options import (
+    ONE_OR_MORE,
+    Models,
+    Tokens,
+    catalog_option,
+    json_option,
+    opened,
+    price_options,
+    split_prices,
+)
 from rackfit.cli.showing import cell, show_json
 from rackfit.cli.taking import Wanted, output_option
-
-ONE_OR_MORE = click.IntRange(min=1)
 
 _FACTS = {
     "name": "devices",

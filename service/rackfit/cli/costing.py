@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, catalog_option, json_option, opened, price_options
-from rackfit.cli.running import LAYOUT, SUBJECT, with_options
-from rackfit.cli.showing import show_json, show_pairs, show_table
+from rackfit.cli.options import Figure, catalog_option, json_option, opened, price_options, with_options
+from rackfit.cli.running import LAYOUT, SUBJECT, show_subject
+from rackfit.cli.showing import show_json, show_table
 from rackfit.cli.taking import Wanted, output_option
 
 MONEY = Figure(min=0, min_open=True)
@@ -93,17 +93,7 @@ def cost(output: Wanted | None, as_json: bool, catalog: Path | None, **asked: An
 
 def _show(answer: Mapping[str, Any]) -> None:
     currency = answer["currency"]
-    layout = answer["layout"] or {}
-    show_pairs(
-        [
-            ("model", answer["model"]),
-            ("hardware", answer["hardware"]),
-            ("precision", f"{answer['precision']} ({answer['precision_support']})"),
-            ("runtime", answer["runtime"]),
-            ("layout", ", ".join(f"{name.upper()} {degree}" for name, degree in layout.items())),
-            ("fits", f"{answer['verdict']}: {answer['reason']}"),
-        ]
-    )
+    show_subject(answer)
     for line in answer["missing"]:
         click.echo(f"missing: {line}", color=False)
     if answer["offers"]:

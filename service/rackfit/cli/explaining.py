@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Tokens, catalog_option, json_option, opened
+from rackfit.cli.options import ONE_OR_MORE, Figure, Tokens, catalog_option, json_option, opened
 from rackfit.cli.showing import cell, show_json, show_pairs, show_table
 
-ONE_OR_MORE = click.IntRange(min=1)
 SHARE = Figure(0, 1, min_open=True)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from rackfit.cli.options import (
+    ONE_OR_MORE,
     Amount,
     Figure,
     Model,
@@ -22,24 +23,20 @@ from rackfit.cli.options import (
     opened,
     price_options,
     split_prices,
-)  # fmt: skip
+    with_options,
+)
+from rackfit.cli.running import DEGREES, FORMATS, LOAD
 from rackfit.cli.showing import gib, show_json, show_list, show_pairs, show_table, sized
 from rackfit.cli.taking import Wanted, output_option
 
-ONE_OR_MORE = click.IntRange(min=1)
 SHARE = Figure(0, 1, min_open=True)
 AMOUNT = Figure(min=0)
 
 _QUESTION = (
     click.option("--on", metavar="HARDWARE", help='Device, system or expression, such as "8x h100-sxm5-80gb"'),
-    click.option("--precision", help="Weight format  [default: the checkpoint's own]"),
-    click.option("--kv-precision", help="Format of the cache  [default: 16 bits]"),
-    click.option("--context", type=Tokens(), help="Tokens per sequence, 32k = 32768  [default: 8192 or the model's]"),
-    click.option("--sequences", type=ONE_OR_MORE, help="Sequences at a time  [default: 1]"),
-    click.option("--tp", type=ONE_OR_MORE, help="Tensor parallel degree  [default: the best layout]"),
-    click.option("--pp", type=ONE_OR_MORE, help="Pipeline stages"),
-    click.option("--ep", type=ONE_OR_MORE, help="Expert parallel degree"),
-    click.option("--dp", type=ONE_OR_MORE, help="Replicas"),
+    *FORMATS,
+    *LOAD,
+    *DEGREES,
     click.option("--dcp", type=ONE_OR_MORE, help="Decode context parallel: ranks that share one copy of the cache"),
     click.option("--runtime", help="Engine, such as vllm, sglang, llama.cpp; a version may follow: vllm 0.11.0"),
     click.option("--utilization", type=SHARE, help="Share of memory that the engine may use"),
@@ -64,11 +61,8 @@ _QUESTION = (
 )
 
 
-def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command every option of a fit question."""
-    for option in reversed(_QUESTION):
-        function = option(function)
-    return function
+question_options = with_options(_QUESTION)
+"""Gives a command every option of a fit question."""
 
 
 @click.command(short_help="Does a model fit, where, and with how long a context")

@@ -14,6 +14,7 @@ import click
 from rackfit.ask import figures
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+ONE_OR_MORE = click.IntRange(min=1)
 
 catalog_option: Decorator = click.option(
     "--catalog",
@@ -124,11 +125,19 @@ _PRICES = (
 )
 
 
-def price_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which offers count."""
-    for option in reversed(_PRICES):
-        function = option(function)
-    return function
+def with_options(*groups: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """Return a decorator that gives a command the options of some groups, in their order."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed([one for group in groups for one in group]):
+            function = option(function)
+        return function
+
+    return add
+
+
+price_options = with_options(_PRICES)
+"""Gives a command the options that say which offers count."""
 
 
 def split_prices(asked: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

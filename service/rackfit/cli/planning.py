@@ -8,11 +8,20 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Model, Tokens, catalog_option, json_option, limit_option, opened, price_options
+from rackfit.cli.options import (
+    ONE_OR_MORE,
+    Figure,
+    Model,
+    Tokens,
+    catalog_option,
+    json_option,
+    limit_option,
+    opened,
+    price_options,
+)
 from rackfit.cli.showing import cell, show_json, show_pairs, show_table
 from rackfit.cli.taking import Target, Wanted
 
-ONE_OR_MORE = click.IntRange(min=1)
 ABOVE_ZERO = Figure(0, min_open=True)
 ORDERS = ("smallest", "cheapest", "per-watt", "per-money")
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, catalog_option, json_option, opened
+from rackfit.cli.options import ONE_OR_MORE, Figure, catalog_option, json_option, opened
 from rackfit.cli.showing import show_json, show_pairs, show_table
 from rackfit.cli.taking import Wanted, output_option
 
-ONE_OR_MORE = click.IntRange(min=1)
 ABOVE_ZERO = Figure(0, min_open=True)
 
 _MEASURED = {

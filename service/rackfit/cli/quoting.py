@@ -8,12 +8,10 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Models, Tokens, catalog_option, opened, price_options
-from rackfit.cli.running import with_options
+from rackfit.cli.options import ONE_OR_MORE, Figure, Models, Tokens, catalog_option, opened, price_options, with_options
 from rackfit.cli.showing import show_json, show_table
 from rackfit.cli.taking import Wanted, file_options
 
-ONE_OR_MORE = click.IntRange(min=1)
 AMOUNT = Figure(min=0, min_open=True)
 
 _NEED = (

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Model, Tokens, catalog_option, json_option, opened
-from rackfit.cli.running import LAYOUT, ONE_OR_MORE, SUBJECT, with_options
+from rackfit.cli.options import ONE_OR_MORE, Model, Tokens, catalog_option, json_option, opened, with_options
+from rackfit.cli.running import LAYOUT, SUBJECT, show_subject
 from rackfit.cli.showing import show_json, show_list, show_pairs, show_table
 from rackfit.cli.taking import Wanted, output_option
 
@@ -88,17 +88,7 @@ def speed(prompt: int | None, output: Wanted | None, as_json: bool, catalog: Pat
 
 
 def _show_speed(answer: Mapping[str, Any]) -> None:
-    layout = answer["layout"] or {}
-    show_pairs(
-        [
-            ("model", answer["model"]),
-            ("hardware", answer["hardware"]),
-            ("precision", f"{answer['precision']} ({answer['precision_support']})"),
-            ("runtime", answer["runtime"]),
-            ("layout", ", ".join(f"{name.upper()} {degree}" for name, degree in layout.items())),
-            ("fits", f"{answer['verdict']}: {answer['reason']}"),
-        ]
-    )
+    show_subject(answer)
     click.echo("\ndecode", color=False)
     show_table(answer["decode"], DECODE_COLUMNS, "no figure: see the notes below")
     prefill = answer["prefill"]

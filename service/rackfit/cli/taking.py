@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rackfit.cli.options import catalog_option, catalog_path, json_option, opened
-from rackfit.cli.running import with_options
+from rackfit.cli.options import catalog_option, catalog_path, json_option, opened, with_options
 from rackfit.cli.showing import show_json, show_table
 from rackfit.errors import CatalogError, UsageError
 

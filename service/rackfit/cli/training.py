@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from rackfit.cli.options import Figure, Model, Tokens, catalog_option, json_option, opened
+from rackfit.cli.options import ONE_OR_MORE, Figure, Model, Tokens, catalog_option, json_option, opened
 from rackfit.cli.showing import gib, show_json, show_pairs, show_table
 from rackfit.cli.taking import Wanted, output_option
-
-ONE_OR_MORE = click.IntRange(min=1)
 
 
 @click.command(short_help="Can a model be trained, how, and with how large a batch")

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rackfit.catalog.read import rows_of
 from rackfit.export.selection import Selection
 
 _SOURCES = """
@@ -39,9 +40,7 @@ def sources_by_offer(connection: sqlite3.Connection, rows: Iterable[Mapping[str,
 
 
 def _rows(connection: sqlite3.Connection, chosen: str, values: Sequence[Any]) -> list[dict[str, Any]]:
-    cursor = connection.execute(_SOURCES.format(chosen=chosen), values)
-    names = [column[0] for column in cursor.description]
-    rows = (dict(zip(names, row, strict=True)) for row in cursor)
+    rows = rows_of(connection, _SOURCES.format(chosen=chosen), *values)
     return [{name: value for name, value in row.items() if value not in (None, 0)} for row in rows]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rackfit.fit.verdicts import FITS, NO, TIGHT
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.bitsandbytes import as_held
 from rackfit.memory.budget import DEFAULT_KNOBS, Knobs, Terms, engine_terms, engine_total
@@ -18,8 +19,6 @@ from rackfit.memory.kv_cache import CacheShape, stage_caches
 from rackfit.memory.token_pools import SplitCache, charged_caches, split_states
 from rackfit.memory.weights import as_loaded, outer_bytes, stage_weights
 
-NO, TIGHT, FITS = 0, 1, 2
-VERDICTS = ("no", "tight", "fits")
 STANDARD_CONTEXTS = (8192, 32768, 131072)
 
 WEIGHT_SPREAD = {"fp": 0.005, "gguf": 0.02, "fp8": 0.03, "bnb_nf4_dynamic": 0.12}

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy
 
-from rackfit.fit.cell import FITS, TIGHT, VERDICTS, Cell, Question, evaluate
+from rackfit.fit.cell import Cell, Question, evaluate
+from rackfit.fit.verdicts import FITS, TIGHT, VERDICTS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.layouts import candidates, refusal

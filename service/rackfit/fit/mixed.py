@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.fit.cell import NO, VERDICTS, Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
+from rackfit.fit.cell import Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
+from rackfit.fit.verdicts import NO, VERDICTS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision

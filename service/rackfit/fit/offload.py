@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rackfit.fit.cell import FITS, NO, TIGHT, Added, Cell, Parts, Question, bind, engine_cache, weight_spread
+from rackfit.fit.cell import Added, Cell, Parts, Question, bind, engine_cache, weight_spread
+from rackfit.fit.verdicts import FITS, NO, TIGHT
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import Terms, engine_terms
 from rackfit.memory.domain import Budget, Device, Layout, Precision

@@ -19,7 +19,6 @@ from rackfit.memory.training.domain import Job
 
 MOST_DEVICES = 64
 MOMENTS = ("loss", "backward", "update")
-VERDICTS = ("no", "tight", "fits")
 Floats = NDArray[numpy.float64]
 
 

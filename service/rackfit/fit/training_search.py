@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rackfit.fit.training import Footprint, footprint, refusal, verdict
+from rackfit.fit.verdicts import RUNNING, WORST_FIRST
 from rackfit.memory.domain import Device
 from rackfit.memory.training.domain import Job, Offload
 from rackfit.memory.training.offload import BUFFER_FACTOR
 
-ORDER = ("cannot_run", "no", "tight", "fits")
 MOST_TOKENS = 2**26
 MOST_SEQUENCES = 4096
 LENGTH_STEP = 256
@@ -136,15 +136,15 @@ def least_aggressive(jobs: Iterator[Job], device: Device, host: Host) -> tuple[A
 
 def _rank(answer: Answer) -> tuple[int, float]:
     """Order answers: by verdict, and among those that do not fit by the fewest bytes."""
-    level = ORDER.index(answer.verdict)
-    if level >= 2:
+    level = WORST_FIRST.index(answer.verdict)
+    if runs(answer):
         return level, 0.0
     return level, -answer.found.driver if answer.found is not None else float("-inf")
 
 
 def runs(answer: Answer) -> bool:
     """Return whether a strategy fits, with or without room to spare."""
-    return answer.verdict in ("fits", "tight")
+    return answer.verdict in RUNNING
 
 
 def _largest(fits: Callable[[int], bool], most: int) -> int:

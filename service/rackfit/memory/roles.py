@@ -169,6 +169,9 @@ def non_layer_roles(model: Model) -> dict[str, int]:
 
     The head is 0 when tied, and in encoders, which have none. Position tables, blocks shared by several layers and
     projections around the embedding are `other`; what is smaller than `OUTER_NORM_WIDTHS` rows is `norms`.
+
+    Raises:
+        ValueError: the tables alone have more parameters.
     """
     table = model.vocab_size * (model.embedding_dim or model.d_model)
     per_layer = (model.per_layer_embedding_rows or 0) * (model.per_layer_embedding_dim or 0) * model.n_layers

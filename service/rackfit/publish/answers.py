@@ -110,6 +110,9 @@ class Answers:
         """Return the bytes that an engine charges for the same tokens: whole blocks, windows plus batches in flight.
 
         The batch in flight is the engine's default on its smallest class of device.
+
+        Raises:
+            UnsupportedError: an engine without memory rules. UsageError and its kinds: a name or count.
         """
         tokens, count = whole("context", context), whole("sequences", sequences)
         found = resolve(self.connection, "runtime", runtime)
@@ -118,7 +121,8 @@ class Answers:
             raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(known)}")
         budget = self.context.newest_budget(found.id)
         _, bits = choose_cache(self.context, kv_precision)
-        shape = stage_caches(self.subject(model).anatomy, Layout(), bits, budget.state_bits)[0]
+        anatomy = self.subject(model).anatomy
+        shape = stage_caches(anatomy, Layout(), bits, budget.state_bits, budget.mla_cache, budget.conv_bits)[0]
         batch = min(budget.tiers, key=lambda tier: tier.min_memory_gib).batched_tokens
         rounded = ceil_div(tokens, budget.kv_block_tokens) * budget.kv_block_tokens
         return round(engine_cache(shape, budget, batch).bytes(rounded) * count)

@@ -58,19 +58,12 @@ def tables_of(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in rows]
 
 
-class Shared(dict[str, str]):
-    """Texts that nobody changes: Datasette 0.65 copies all metadata for each permission it checks, but not these."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Shared:
-        return self
-
-
 def table_metadata(connection: sqlite3.Connection, table: str) -> dict[str, Any]:
     """Return what Datasette shows of one table; columns without a description are left out."""
     if table in HIDDEN or table.startswith("sqlite_"):
         return {"hidden": True}
     columns = columns_of(connection, table)
-    described = Shared()
+    described = Settled()
     for column in columns:
         try:
             described[column] = column_text(table, column)

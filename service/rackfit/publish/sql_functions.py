@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rackfit.fit.verdicts import WORST_FIRST
 from rackfit.publish.answers import Answers
 from rackfit.publish.errors_in_sql import explained
 from rackfit.publish.sql_money import money_functions
@@ -16,7 +17,6 @@ from rackfit.publish.sql_speed import speed_functions
 
 GIB = 2**30
 GB = 10**9
-VERDICT_RANK = {"fits": 3, "tight": 2, "no": 1, "cannot_run": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def gb(size: float | None) -> float | None:
 
 def verdict_rank(verdict: str | None) -> int | None:
     """Return a number that sorts verdicts: fits 3, tight 2, no 1, cannot_run 0."""
-    return None if verdict is None else VERDICT_RANK.get(verdict)
+    return WORST_FIRST.index(verdict) if verdict in WORST_FIRST else None
 
 
 def _nothing_from_nothing(call: Callable[..., Any]) -> Callable[..., Any]:

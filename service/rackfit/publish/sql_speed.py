@@ -8,10 +8,8 @@ from typing import Any
 
 from rackfit.errors import UsageError
 from rackfit.publish.answers import Answers, decimal, whole
+from rackfit.publish.sql_money import Named
 from rackfit.speed.domain import BOUND
-
-Named = tuple[str, str, str, Callable[..., Any]]
-"""Name, signature, meaning and call of a function with arguments that may be left out."""
 
 
 def speed_functions(answers: Answers) -> tuple[Named, ...]:

@@ -16,7 +16,7 @@ from rackfit.ask.plan.serving import find_serving
 from rackfit.ask.setting import Setting
 from rackfit.ask.speed_run import find_run
 from rackfit.errors import UnsupportedError
-from rackfit.fit.cell import FITS, TIGHT, VERDICTS
+from rackfit.fit.verdicts import FITS, TIGHT, VERDICTS
 from rackfit.memory.budget import tier_sizes
 from rackfit.memory.domain import Layout
 

@@ -86,7 +86,11 @@ def read_offered(connection: sqlite3.Connection, path: Path) -> list[Offered]:
 
 
 def parse_offers(connection: sqlite3.Connection, text: str, name: str) -> list[Offered]:
-    """Return the systems of a vendor's CSV as `read_offered` does."""
+    """Return the systems of a vendor's CSV as `read_offered` does.
+
+    Raises:
+        BadFileError: every problem of the text, with line and column.
+    """
     kinds, found = field_kinds(connection), parse_csv(text, name)
     problems = [
         Problem(name, column, None, f"name, hardware, or a field such as {near_field(kinds, column)}")

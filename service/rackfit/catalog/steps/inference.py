@@ -17,8 +17,9 @@ import numpy
 
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
-from rackfit.fit.cell import FITS, Question
+from rackfit.fit.cell import Question
 from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts, small_tier
+from rackfit.fit.verdicts import FITS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import DEFAULT_KNOBS, engine_total, tier_sizes
 from rackfit.memory.domain import Device, Model

@@ -18,7 +18,8 @@ from rackfit.catalog.read import device_of, read_model, rows_of
 from rackfit.catalog.read_prices import counting
 from rackfit.catalog.release import newest_release
 from rackfit.fit.training import usable_bytes
-from rackfit.fit.training_matrix import VERDICTS, Column, Floats, column, lines_of
+from rackfit.fit.training_matrix import Column, Floats, column, lines_of
+from rackfit.fit.verdicts import VERDICTS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.training.domain import Adapter, Job, Parallel, Recipe
 from rackfit.memory.training.lora import WIDE_TARGETS

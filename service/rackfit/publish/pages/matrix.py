@@ -8,6 +8,7 @@ from typing import Any
 from datasette.database import QueryInterrupted
 
 from rackfit.errors import RackfitError
+from rackfit.fit.verdicts import RUNNING, WORST_FIRST
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages.common import ask_once
@@ -42,7 +43,6 @@ CONFIGURATIONS = (
 )
 """Columns of the matrix; those that a catalog lacks are left out."""
 
-ORDER = ("cannot_run", "no", "tight", "fits")
 FORMATS = (("", "released, else widest that fits"), ("bf16", "16-bit"), ("fp8", "FP8"), ("int8", "INT8"),
            ("int4", "INT4"), ("q4_k_m", "GGUF Q4_K_M"))  # fmt: skip
 """Weight formats that the form offers, and their words."""
@@ -113,7 +113,7 @@ async def stored(database: Any) -> Cells:
         return {}
     best: Cells = {}
     for row in sorted(
-        found.rows, key=lambda row: (ORDER.index(row["verdict"]), row["is_native"] or 0, row["effective_bits"])
+        found.rows, key=lambda row: (WORST_FIRST.index(row["verdict"]), row["is_native"] or 0, row["effective_bits"])
     ):
         note = f"{row['precision_id']}: {row['effective_bits']:g} effective bits"
         key = (row["model_id"], row["configuration_id"])
@@ -170,7 +170,7 @@ def _best(answers: Answers, asked: Asked, model_id: str, machine: Any) -> Cell |
             continue
         precision = answers.context.precisions[answer["precision"]]
         cell = Cell(answer["verdict"], answer["precision"], precision.bits, answer["reason"])
-        if best is None or ORDER.index(cell.verdict) > ORDER.index(best.verdict):
+        if best is None or WORST_FIRST.index(cell.verdict) > WORST_FIRST.index(best.verdict):
             best = cell
         if cell.verdict == "fits":
             break
@@ -195,7 +195,7 @@ def table(found: Cells, asked: Asked, database: Any, urls: Any) -> dict[str, Any
         for key, _ in columns:
             cell = found.get((model_id, key))
             question = {"model": model_id, "on": key, **asked.form.asked}
-            if cell is not None and cell.verdict in ("fits", "tight"):
+            if cell is not None and cell.verdict in RUNNING:
                 question["precision"] = cell.precision
             address = render.asking(urls.path("/why"), question) if cell is not None else None
             shown.append({"html": _shown(cell, asked), "href": address, "configuration": key, "cell": cell})
