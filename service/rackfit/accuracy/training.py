@@ -82,13 +82,18 @@ def tell(connection: sqlite3.Connection, context: Context, case: Case) -> Told:
     if case.quantity == "fits":
         return Told(_fits(case, found, device, reading), reading.model_id, shown, reading.precision_id)
     pick, unit = _measure(case, reading, device)
+    apart = [_footprint(job) for job in reading.beside]
     if case.settings.get("phase", "").startswith("after") or case.quantity.startswith("weights_"):
         figure = _after_init(reading, unit)
     else:
         count = degrees_of(case).devices if case.quantity.endswith("_total") else 1
         values = [pick(one) * count / unit for one in found]
-        spread = reading.jobs[0].rules.spread
-        figure = Figure(values[0], min(values) * (1 - spread), max(values) * (1 + spread), reading.assumed)
+        ends = values + [pick(one) * count / unit for one in apart]
+        if not _says_what_it_measures(case, reading):
+            ends += [size * count / unit for one in found for size in (one.allocated, one.driver)]
+        rules = reading.jobs[0].rules
+        high = rules.spread if rules.spread_high is None else rules.spread_high
+        figure = Figure(values[0], min(ends) * (1 - rules.spread), max(ends) * (1 + high), reading.assumed)
     return Told(figure, reading.model_id, shown, reading.precision_id)
 
 
@@ -127,6 +132,16 @@ def _measure(case: Case, reading: Reading, device: Device | None) -> tuple[Calla
         "driver": lambda one: _as_seen(one.driver, one.freeable, room),
     }
     return picks[prints], unit
+
+
+def _says_what_it_measures(case: Case, reading: Reading) -> bool:
+    """Return whether a figure is known to be allocated, reserved or the driver's: by its name, source or framework."""
+    named = any(word in case.quantity for word in ("active", "reserved", "nvidia", "_gib_"))
+    return named or "measure" in case.settings or reading.jobs[0].rules.name not in AMBIGUOUS
+
+
+AMBIGUOUS = frozenset({"transformers", "deepspeed", "axolotl", "unsloth", "ms-swift", "colossalchat"})
+"""Frameworks about which people report whichever of the three figures is at hand."""
 
 
 def _after_init(reading: Reading, unit: float) -> Figure:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.training_models import anatomy_of
+from rackfit.accuracy.training_open import left_open, lengths_of
 from rackfit.accuracy.training_words import (
     Degrees,
     before_sdpa,
@@ -34,11 +35,11 @@ from rackfit.memory.training.recipes import (
     with_optimizer,
 )
 
-LENGTHS = (1024, 256, 4096)
-"""Tokens taken where a case states none: likely first, then the ends of the range."""
 BATCHES = (1, 1, 4)
 MEGATRON_ADAM = StateBytes(2, 4, 4, 0, 8)
 """bf16 weights, fp32 main gradients, fp32 master and moments (Megatron-Core, distributed optimizer: 6 + 12/d)."""
+PRECISION_AWARE_ADAM = StateBytes(2, 4, 2, 0, 4)
+"""The same with gradients and moments in bf16 (Megatron-Core, use_precision_aware_optimizer)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Reading:
     model_id: str
     precision_id: str
     assumed: tuple[str, ...]
+    beside: tuple[Job, ...] = ()
+    """Jobs that a setting which is not stated leaves open: they widen a figure's range, and decide no verdict."""
 
 
 def base_precision(context: Context, case: Case, method: str) -> Precision:
@@ -125,6 +128,7 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         "torchtitan": FP32_ADAM,
         "nemo-automodel": BF16_ADAM,
         "megatron": MEGATRON_ADAM,
+        "megatron-bridge": MEGATRON_ADAM,
         "llm-foundry": FP32_ADAM,
         "axolotl": BF16_ADAM,
         "unsloth": BF16_ADAM,
@@ -139,7 +143,7 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
         state = BF16_ADAM if "pure" in said else FP32_ADAM
     elif rules.name == "llm-foundry" and case.settings.get("mixed_precision") == "PURE":
         state = BF16_ADAM
-    if case.settings.get("grad_reduce") == "bf16" and state == MEGATRON_ADAM:
+    if state == MEGATRON_ADAM and reduces_in_16_bits(case, rules):
         state = MIXED_ADAM
     compute = 4.0 if re.fullmatch(r"fp32|float32", said) and rules.name != "torchtitan" else 2.0
     recipe = Recipe(f"{rules.name}-full", f"{rules.name}'s full recipe", state, compute_bytes=compute)
@@ -152,6 +156,15 @@ def recipe_of(case: Case, rules: Rules, degrees: Degrees) -> Recipe:
     elif named is not None:
         recipe = with_optimizer(recipe, named)
     return recipe
+
+
+def reduces_in_16_bits(case: Case, rules: Rules) -> bool:
+    """Return whether Megatron keeps its gradients in 16 bits: as stated, else as Megatron-Bridge's own recipes do.
+
+    Its performance recipes set grad_reduce_in_fp32 = False (perf_recipes/_common.py); Megatron-LM accumulates in fp32.
+    """
+    stated = case.settings.get("grad_reduce", "").casefold()
+    return stated == "bf16" or (not stated and rules.name == "megatron-bridge")
 
 
 OPTIMIZERS = (
@@ -191,12 +204,6 @@ def offload_of(case: Case, degrees: Degrees) -> Offload:
     return Offload(optimizer, parameters, activations, case.number("offload_ratio") or 1.0)
 
 
-def lengths_of(case: Case) -> tuple[int, ...]:
-    """Return the sequence length, or the likely one and the ends of a range."""
-    stated = case.number("seq_step") or case.number("seq_len") or case.context
-    return (int(stated),) if stated else LENGTHS
-
-
 def batches_of(case: Case, lengths: tuple[int, ...]) -> tuple[int, ...]:
     """Return the micro-batch for each length."""
     stated = case.number("micro_batch") or case.batch
@@ -229,6 +236,10 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
         _job(case, anatomy, rules, adapter, method, length, batch)
         for length, batch in zip(lengths, batches, strict=True)
     )
+    others: tuple[Job, ...] = ()
+    if rules.name == "megatron-bridge" and method == "full" and not case.settings.get("optimizer"):
+        jobs, others = _by_moments(jobs)
+        assumed.append("optimizer: moments in 16 bits with latent attention, else in 32; both are in the range")
     if (
         compiles_loss(case.engine.casefold()) is None
         and rules.name == "torchtitan"
@@ -243,7 +254,19 @@ def read_case(connection: sqlite3.Connection, context: Context, case: Case) -> R
             jobs = added if widens is False else (*added, *jobs)
         if widens is None:
             assumed.append("Liger: head's gradient added in place; 0.6.2 to 0.7 widen it first and are in the range")
-    return Reading(jobs, anatomy.model.model_id, adapter.base.precision_id if adapter else "bf16", tuple(assumed))
+    beside = (*others, *left_open(case, jobs, assumed))
+    base = adapter.base.precision_id if adapter else "bf16"
+    return Reading(jobs, anatomy.model.model_id, base, tuple(assumed), beside)
+
+
+def _by_moments(jobs: tuple[Job, ...]) -> tuple[tuple[Job, ...], tuple[Job, ...]]:
+    """Return jobs with the moments of Megatron-Bridge's recipe for the model, and those with the other moments.
+
+    Recipes of latent attention (Moonlight, DeepSeek-V3) take the precision-aware optimizer, most others do not.
+    """
+    latent = any(group.attention == "mla" for group in jobs[0].anatomy.model.groups)
+    narrow = tuple(replace(job, recipe=replace(job.recipe, state=PRECISION_AWARE_ADAM)) for job in jobs)
+    return (narrow, jobs) if latent else (jobs, narrow)
 
 
 def _job(
@@ -327,7 +350,12 @@ def _parallel(case: Case, degrees: Degrees, rules: Rules, anatomy: Anatomy, leng
 
 def _unstated(case: Case, degrees: Degrees, rules: Rules, method: str, anatomy: Anatomy) -> Degrees:
     """Return degrees for a Megatron case that states none: experts over all ranks, else full states over all ranks."""
-    if (rules.name != "megatron" and not degrees.distributed_optimizer) or case.tp or case.pp or degrees.ep > 1:
+    if (
+        (not rules.name.startswith("megatron") and not degrees.distributed_optimizer)
+        or case.tp
+        or case.pp
+        or degrees.ep > 1
+    ):
         return degrees
     counts = [group.n_experts for group in anatomy.model.groups if group.n_experts]
     if counts and counts[0] % degrees.devices == 0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rackfit.fit.training_held import Held, held_params, layout_of, whole_in_pipeline
-from rackfit.fit.training_work import work_of
+from rackfit.fit.training_work import freed_logits, work_of
 from rackfit.memory.budget import engine_total
 from rackfit.memory.domain import Device
 from rackfit.memory.training.domain import Job
@@ -90,7 +90,8 @@ def _stage(job: Job, number: int, held: Held) -> Footprint:
     moments = {name: sum(sizes.values()) for name, sizes in held_at.items()}
     allocated = max(moments.values())
     slack = job.rules.reserved_full if job.recompute == "full" else job.rules.reserved
-    reserved = allocated * slack + _beside_main_stream(job, parts, moments)
+    cached = max(allocated, moments["loss"] + freed_logits(job, number))
+    reserved = cached * slack + _beside_main_stream(job, parts, moments)
     varying = 0.0 if job.packed else job.rules.varying * parts["logits"]
     return Footprint(
         parts, moments, held_at, host, number, allocated, reserved, reserved + job.rules.context_bytes,

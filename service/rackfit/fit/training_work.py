@@ -14,7 +14,7 @@ from rackfit.memory.training.activations import (
     selective_op_kept,
 )
 from rackfit.memory.training.domain import Job
-from rackfit.memory.training.logits import LOSSES, loss_bytes
+from rackfit.memory.training.logits import LOSSES, Loss, freed_bytes, loss_bytes
 from rackfit.memory.training.lora import trained_params
 from rackfit.memory.training.sharding import bucket_bytes, gathered_bytes, reduced_bytes
 
@@ -88,20 +88,34 @@ def _dequantised(job: Job) -> float:
     return job.rules.dequantised_bytes * rows * model.d_model / job.parallel.tp
 
 
+def _loss(job: Job) -> Loss:
+    divided_loss = job.rules.split_vocabulary_loss if job.parallel.tp > 1 and job.loss in WHOLE_LOSSES else None
+    return LOSSES[divided_loss or job.loss or job.rules.loss]
+
+
+def _vocabulary_ranks(job: Job) -> int:
+    return 1 if job.rules.whole_logits else job.parallel.tp
+
+
 def _logits(job: Job) -> float:
-    model, parallel = job.anatomy.model, job.parallel
-    divided_loss = job.rules.split_vocabulary_loss if parallel.tp > 1 and job.loss in WHOLE_LOSSES else None
-    loss = LOSSES[divided_loss or job.loss or job.rules.loss]
+    model = job.anatomy.model
     train_head = job.adapter is None or job.adapter.trained_embeddings or "head" in job.adapter.targets
-    tokens = job.tokens * job.head_tokens_factor
     return loss_bytes(
-        loss,
-        tokens,
+        _loss(job),
+        job.tokens * job.head_tokens_factor,
         model.vocab_size,
         model.d_model,
         train_head=train_head,
-        ranks=1 if job.rules.whole_logits else parallel.tp,
+        ranks=_vocabulary_ranks(job),
     )
+
+
+def freed_logits(job: Job, number: int) -> float:
+    """Return the bytes of copies of logits that are gone and still reserved, on the last stage of a pipeline."""
+    if number != job.parallel.pp - 1:
+        return 0.0
+    tokens = job.tokens * job.head_tokens_factor
+    return freed_bytes(_loss(job), tokens, job.anatomy.model.vocab_size, _vocabulary_ranks(job))
 
 
 def _width(job: Job) -> float:

@@ -114,8 +114,18 @@ def layer_kept(
             dense = 0.0
         wide = norms * (kept / 2 if "norm" in drops else kept) * d
         inner = attention_kept(model, group, rules) + mixer_kept(model, group) + dense
+        if rules.fp8_inputs:
+            narrow = narrowed(group, dense > 0, routed > 0)
+            wide, inner, routed = wide - norms * d, inner - narrow[0], routed - narrow[1]
         return wide * rules.kept_share, inner * rules.kept_share, routed * rules.kept_share
     return frozen_kept(model, group, rules, adapter, norms, targets)
+
+
+def narrowed(group: LayerGroup, dense: bool, routed: bool) -> tuple[float, float]:
+    """Return bytes per token that 8-bit inputs of products save beside those of norms: (one device's, experts')."""
+    inner = float((group.n_heads or 0) * (group.d_v or 0))
+    inner += (group.d_ff or 0) + (group.shared_d_ff or 0) if dense else 0
+    return inner, float((group.n_experts_active or 0) * (group.moe_d_ff or 0)) if routed else 0.0
 
 
 def frozen_kept(

@@ -152,6 +152,10 @@ class Rules:
     """Gradients stay whole on each rank while micro-batches are accumulated (FSDP under no_sync)."""
     flat_gradients: bool = False
     """At stage 3 a rank's gradients lie in one buffer from the start, before the first backward pass."""
+    fp8_inputs: bool = False
+    """Inputs of matrix products are kept in 8 bits, as their backward pass takes them."""
+    standing_gradients: bool = False
+    """Gradient buffers are allocated once, before the first step, and stay."""
     gathered_layers: float = 2.0
     """Layers whose full weights are alive at a time at stage 3."""
     live_elements: float = 0.0
@@ -193,6 +197,8 @@ class Rules:
     """What the framework's own tables call memory: allocated | reserved | driver."""
     spread: float = 0.10
     """Relative half-width of an estimate under these rules."""
+    spread_high: float | None = None
+    """The same above the estimate, where runs were seen to err to that side."""
 
     def fuses_attention(self, model_id: str) -> bool:
         """Return whether a model's attention runs in a fused kernel, which keeps no scores, by default."""
@@ -237,7 +243,8 @@ class Job:
     @property
     def keeps_gradients(self) -> bool:
         """Whether gradients lie on the device while a micro-batch's loss is computed."""
-        return self.accumulates or (self.rules.flat_gradients and self.parallel.zero == 3)
+        standing = self.rules.standing_gradients or (self.rules.flat_gradients and self.parallel.zero == 3)
+        return self.accumulates or standing
 
     @property
     def tokens(self) -> float:

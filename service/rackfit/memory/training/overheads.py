@@ -40,6 +40,7 @@ LITGPT = Rules(
     prints="allocated",
     step_bytes=2.0,
     spread=0.12,
+    spread_high=0.15,
 )
 """litgpt/finetune/*.py: bf16-true, head in pieces of 128 tokens, max_memory_allocated / 1e9; under FSDP micro-batches
 are accumulated inside no_backward_sync, which keeps whole gradients on each rank; litgpt/model.py takes q, k and v as
@@ -115,6 +116,7 @@ FSDP_QLORA = Rules(
     reduce_bytes=2.0,
     step_bytes=2.0,
     spread=0.2,
+    spread_high=0.4,
 )
 """AnswerDotAI/fsdp_qlora train.py: FSDP1 full shard with checkpointing per decoder layer, bf16 adapters, logits of
 Transformers."""
@@ -126,7 +128,7 @@ COLOSSAL = Rules(
     reserved=1.05,
     reserved_full=1.08,
     step_bytes=6.0,
-    spread=0.2,
+    spread=0.3,
     whole_logits=True,
 )
 """ColossalAI low-level ZeRO: fp32 master and moments of HybridAdam, working gradients widened at the step."""
@@ -141,12 +143,21 @@ MEGATRON = Rules(
     reserved_full=1.1,
     step_bytes=0.0,
     gathered_layers=0.0,
+    standing_gradients=True,
     spread=0.15,
+    spread_high=0.25,
 )
-"""Megatron-LM and Megatron-Bridge: Transformer Engine's fused norm and SwiGLU, fp32 main gradients, distributed
-optimizer, vocabulary-parallel loss."""
+"""Megatron-LM and Megatron-Bridge: Transformer Engine's fused norm and SwiGLU, fp32 main gradients in buffers that are
+made with the model (megatron/core/distributed/param_and_grad_buffer.py), distributed optimizer, vocabulary-parallel
+loss."""
 
-PEFT = Rules("peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12, unfused=UNFUSED)
+MEGATRON_BRIDGE = replace(MEGATRON, name="megatron-bridge", loss="fused_in_place")
+"""Megatron-Bridge: performance recipes keep gradients in 16 bits and take Transformer Engine's cross entropy, which
+writes its gradient over the logits (perf_recipes/_common.py: grad_reduce_in_fp32, cross_entropy_fusion_impl = "te")."""
+
+PEFT = Rules(
+    "peft", "full", prints="reserved", reserved=1.06, reserved_full=1.06, spread=0.12, spread_high=0.18, unfused=UNFUSED
+)
 """peft/method_comparison: eager Transformers, fp32 adapters on a 16-bit base, no recompute."""
 
 LIGER = replace(TRANSFORMERS, name="liger", spread=0.15, loss="fused_linear", norm_kept=4.0, gated_tensors=2.0)
@@ -162,6 +173,7 @@ AXOLOTL = Rules(
     reserved_full=1.1,
     step_bytes=0.0,
     spread=0.35,
+    spread_high=0.7,
 )
 """axolotl: Transformers with cut cross entropy and 8-bit AdamW where the configuration says so."""
 
@@ -191,6 +203,7 @@ ALST = Rules(
     bucket_elements=5e8,
     step_bytes=0.0,
     spread=0.25,
+    spread_high=0.35,
     context_bytes=2**30,
 )
 """ArcticTraining with DeepSpeed ALST (arXiv 2506.13996): ZeRO-3, optimizer on the host, sequence divided over ranks
@@ -217,7 +230,7 @@ MS_SWIFT = replace(
     TRANSFORMERS,
     name="ms-swift",
     loss="full_shifted",
-    varying=1.0,
+    varying=1.4,
     spread=0.25,
     step_bytes=2.0,
 )
@@ -225,7 +238,7 @@ MS_SWIFT = replace(
 torch.cuda.max_memory_reserved. Longer samples are left out, so that lengths vary: its own benchmark (docs, LLM,
 Benchmark.md) prints 1.4 to 2.5 times what the loss needs beside the states."""
 
-MLX = Rules("mlx", "full", prints="allocated", spread=0.25)
+MLX = Rules("mlx", "full", prints="allocated", spread=0.25, spread_high=0.35)
 """mlx-lm: lazily evaluated; attention's backward pass is not fused."""
 
 TABLE = {
@@ -240,6 +253,7 @@ TABLE = {
         FSDP_QLORA,
         COLOSSAL,
         MEGATRON,
+        MEGATRON_BRIDGE,
         PEFT,
         LIGER,
         AXOLOTL,
