@@ -12,6 +12,7 @@ from rackfit.catalog.connect import migration_files
 from rackfit.catalog.loading import load
 from rackfit.catalog.migrate import migrate
 from rackfit.catalog.rows import hardware, sources
+from rackfit.fit.shapes import shapes_of
 from rackfit.paths import packaged
 from rackfit.records.fieldguide import describe
 from rackfit.records.load import read_library
@@ -81,6 +82,50 @@ def test_printed_memory_has_no_spread(catalog: sqlite3.Connection) -> None:
     )
 
     assert row == (23034 * 2**20, "printed", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "mib"),
+    [
+        # nvidia-smi prints in public files: memory total, ECC as most of them show it
+        ("nvidia-m40-24gb", 22945),
+        ("nvidia-k80", 11441),
+        ("nvidia-quadro-p6000", 24449),
+        ("nvidia-h20-3e-141gb", 143771),
+    ],
+)
+def test_driver_totals_of_parts_of_their_own(catalog: sqlite3.Connection, accelerator: str, mib: int) -> None:
+    """Fits are computed against what the driver prints; a K80 is two devices, each with its half."""
+    question = f"select fit_memory_bytes from accelerators where accelerator_id = '{accelerator}'"
+    assert one(catalog, question) == (mib * 2**20,)
+
+
+@pytest.mark.parametrize(
+    ("instance", "accelerator", "count"),
+    [
+        # EC2 and Compute Engine name the number of GPUs of a size
+        ("aws-g5-24xlarge", "nvidia-a10g", 4),
+        ("aws-g6-16xlarge", "nvidia-l4", 1),
+        ("aws-g6e-24xlarge", "nvidia-l40s", 4),
+        ("gcp-a2-megagpu-16g", "nvidia-a100-sxm4-40gb", 16),
+        ("gcp-g2-standard-24", "nvidia-l4", 2),
+        ("azure-nv72ads-a10-v5", "nvidia-a10", 2),
+    ],
+)
+def test_sizes_of_cloud_instances(catalog: sqlite3.Connection, instance: str, accelerator: str, count: int) -> None:
+    """Every size of a family is a record: the sizes between the smallest and the largest differ in GPUs too."""
+    question = f"select accelerator_id, accelerator_count from systems where system_id = '{instance}'"
+    assert one(catalog, question) == (accelerator, count)
+
+
+def test_parts_of_long_ago_are_computed_not_stored(catalog: sqlite3.Connection) -> None:
+    """A Tesla K80 of 2014 has a record and no shape of the stored matrix; a P40 of 2016 has one."""
+    rows = catalog.execute("select * from accelerators").fetchall()
+    names = [column[1] for column in catalog.execute("pragma table_info('accelerators')")]
+    shapes = shapes_of([dict(zip(names, row, strict=True)) for row in rows], [])
+    stored = {shape.accelerator_id for shape in shapes}
+    assert "nvidia-k80" in {row[names.index("accelerator_id")] for row in rows}
+    assert "nvidia-k80" not in stored and "nvidia-p40" in stored
 
 
 def test_on_chip_bandwidth_of_an_a100(catalog: sqlite3.Connection) -> None:

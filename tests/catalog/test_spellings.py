@@ -31,6 +31,15 @@ from rackfit.errors import UnknownNameError, UsageError
         ("llama3.1:70b-instruct-q4_K_M", "meta-llama/llama-3.1-70b", "ggufmix_q4_k_m"),
         ("Qwen 3 32B", "qwen/qwen3-32b", "bf16"),
         ("unsloth/Qwen3-30B-A3B-128K-GGUF", "qwen/qwen3-30b-a3b", "bf16"),
+        ("amd/Llama-3.1-70B-Instruct-FP8-KV", "meta-llama/llama-3.1-70b", "fp8_e4m3_per_channel"),
+        ("nvidia/DeepSeek-R1-0528-NVFP4-v2", "deepseek-ai/deepseek-v3", "nvfp4"),
+        ("amd/gpt-oss-120b-w-mxfp4-a-fp8", "openai/gpt-oss-120b", "mxfp4"),
+        ("Qwen/Qwen3-14B-INT4", "qwen/qwen3-14b", "awq_int4_g128"),
+        ("someone/Qwen3-14B-4bit-mlx", "qwen/qwen3-14b", "mlx_4bit_g64"),
+        ("Intel/Qwen3-14B-int4-AutoRound", "qwen/qwen3-14b", "gptq_int4_g128"),
+        ("unsloth/Qwen3-14B-UD-Q4_K_XL-GGUF", "qwen/qwen3-14b", "ggufmix_q4_k_m"),
+        ("nvidia/Kimi-K2-Thinking-NVFP4", "moonshotai/kimi-k2-thinking", "nvfp4"),
+        ("casperhansen/vicuna-7b-v1.5-awq", "meta-llama/llama-2-7b-hf", "awq_int4_g128"),
         ("Llama-3.1-8B (torchtitan config)", "meta-llama/llama-3.1-8b", "bf16"),
         ("IBM Granite 3.3 8B", "ibm-granite/granite-3.3-8b-instruct", "bf16"),
     ],
@@ -97,9 +106,9 @@ def test_words_that_tell_parts_apart_stay(connection: sqlite3.Connection, text: 
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("Qwen/Qwen3.5-9B-Base", "qwen/qwen3.5-9b"),
-        ("tiiuae/Falcon-H1-7B-Base", "tiiuae/falcon-h1-7b-instruct"),
-        ("allenai/Olmo-3-7B-Instruct-SFT", "allenai/olmo-3-1025-7b"),
+        ("Qwen/Qwen3.5-122B-A10B-Base", "qwen/qwen3.5-122b-a10b"),
+        ("ibm-granite/granite-4.1-30b-base", "ibm-granite/granite-4.1-30b"),
+        ("HuggingFaceTB/SmolLM3-3B-SFT", "huggingfacetb/smollm3-3b"),
     ],
 )
 def test_another_stage_of_a_release(connection: sqlite3.Connection, name: str, model: str) -> None:

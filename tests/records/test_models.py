@@ -54,6 +54,18 @@ def test_every_architecture_keeps_the_rules(rule: object) -> None:
         ("meta-llama/Llama-3.1-8B", 8_030_261_248),
         ("meta-llama/Llama-3.1-70B", 70_553_706_496),
         ("Qwen/Qwen2.5-7B", 7_615_616_512),
+        ("upstage/SOLAR-10.7B-v1.0", 10_731_524_096),
+        ("BSC-LT/salamandra-7b", 7_768_117_248),
+        ("ibm-granite/granite-8b-code-instruct-4k", 8_054_910_976),
+        ("alpindale/goliath-120b", 117_748_948_992),
+        ("poolside/Laguna-XS.2", 33_442_617_088),
+        ("poolside/Laguna-M.1", 225_795_725_568),
+        # the language model of Mistral Large 2, a tower of 40 layers and a projector
+        ("mistral-community/Pixtral-Large-Instruct-2411", 124_134_870_400),
+        # README of llm-foundry's training benchmarks, last column
+        ("mosaicml/mpt-125m-llm-foundry", 125_311_488),
+        ("mosaicml/mpt-760m-llm-foundry", 760_470_528),
+        ("mosaicml/mpt-70b-llm-foundry", 64_862_437_376),
         # The tied head of Qwen3-0.6B is stored a second time
         ("Qwen/Qwen3-0.6B", 751_632_384),
     ],
@@ -63,6 +75,27 @@ def test_published_counts(hf_id: str, published: int) -> None:
     item = checkpoint(hf_id)
     assert item.published_params == published
     assert item.computed_params == pytest.approx(published, rel=1e-9)
+
+
+def test_chatglm_has_the_bytes_of_its_file() -> None:
+    """The 16-bit file of ChatGLM2-6B, of the same shape as ChatGLM3-6B, has 12,487,168,064 bytes, 32 values beside."""
+    assert model("thudm/chatglm3-6b").params_total == 12_487_168_064 // 2 - 32
+
+
+def test_nemotron_4_340b_has_the_counts_of_its_report() -> None:
+    """The report of Nemotron-4 340B gives 9.4 B embedding and 331.6 B other parameters."""
+    nemotron = model("nvidia/nemotron-4-340b-base")
+    embedding = 2 * nemotron.vocab_size * nemotron.d_model
+    assert embedding == pytest.approx(9.4e9, rel=0.005)
+    assert nemotron.params_total - embedding == pytest.approx(331.6e9, rel=0.0005)
+
+
+def test_a_fine_tune_is_a_release_of_its_architecture() -> None:
+    """OpenHermes 2.5 and Vicuna 13B v1.5 have the shapes of what they were trained from (hub index, FastChat)."""
+    assert any(
+        item.hf_id == "teknium/OpenHermes-2.5-Mistral-7B" for item in model("mistralai/mistral-7b-v0.1").checkpoints
+    )
+    assert any(item.hf_id == "lmsys/vicuna-13b-v1.5" for item in model("meta-llama/llama-2-13b-hf").checkpoints)
 
 
 def test_a_tied_head_is_counted_once() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from rackfit.accuracy.cases import OFF, Case
 from rackfit.accuracy.engines import Engine, find_engine
+from rackfit.accuracy.usual import find_usual
 from rackfit.ask.choices import published_layout
 from rackfit.ask.machines import Machine, find_machines
-from rackfit.ask.question import Subject, find_model
+from rackfit.ask.question import Subject
 from rackfit.catalog.context import Context
-from rackfit.errors import AmbiguousNameError, UnknownNameError, UnsupportedError
+from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.fit.mixed import Wish, evaluate_mixed
 from rackfit.memory.anatomy import Anatomy
@@ -283,10 +284,7 @@ def _subject(connection: sqlite3.Connection, case: Case, assumed: list[str]) -> 
     if not case.model:
         return None
     try:
-        subject = find_model(connection, case.model)
-    except AmbiguousNameError as several:
-        assumed.append(f"model: {several.candidates[0]} taken for the class {case.model!r}")
-        return find_model(connection, several.candidates[0])
+        subject = find_usual(connection, case.model, assumed)
     except UnknownNameError:
         if case.parameter_count is None:
             raise

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import replace
 
 from rackfit.accuracy.cases import Case
-from rackfit.ask.question import find_model
+from rackfit.accuracy.usual import find_usual
 from rackfit.catalog.read import read_model, rows_of
 from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.memory.anatomy import Anatomy
@@ -64,12 +64,12 @@ def named(connection: sqlite3.Connection, name: str, assumed: list[str]) -> Anat
         UnknownNameError: neither the name nor the name without its release's words.
     """
     try:
-        return find_model(connection, name).anatomy
+        return find_usual(connection, name, assumed).anatomy
     except UnknownNameError:
         plain = RELEASED.sub("", name)
         if plain == name:
             raise
-        anatomy = find_model(connection, plain).anatomy
+        anatomy = find_usual(connection, plain, assumed).anatomy
         assumed.append(f"model: {anatomy.model.model_id}, whose architecture {name} has")
         return anatomy
 

@@ -15,7 +15,14 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from rackfit.catalog.hardware_spellings import hardware_spellings
-from rackfit.catalog.spellings import format_spellings, is_empty, model_spellings, squashed, without_stage
+from rackfit.catalog.spellings import (
+    format_spellings,
+    is_empty,
+    model_spellings,
+    names_format,
+    squashed,
+    without_stage,
+)
 from rackfit.errors import AmbiguousNameError, UnknownNameError
 from rackfit.memory.precision_names import parse_precision
 from rackfit.records.names import name_key
@@ -167,29 +174,35 @@ def _joined(model: Resolved | None, checkpoint: Resolved | None) -> Resolved | N
 
 
 def _formats(connection: sqlite3.Connection, key: str) -> Iterator[tuple[str, str | None]]:
-    """Yield (rest of the name, precision) for each way to read the last words as a format, longest first."""
+    """Yield (rest of the name, precision) for each way to read the last words as a format, longest first.
+
+    Words that say nothing of a format are dropped one by one from the end: `4bit mlx` is a format before it is not.
+    """
     words, organisation = key.split(" "), key.rpartition("/")[0]
-    while len(words) > 1 and is_empty(words[-1]):
+    while True:
+        for length in range(min(LONGEST_FORMAT, len(words) - 1), 0, -1):
+            rest, last = words[:-length], " ".join(words[-length:])
+            found = _format(connection, organisation, last)
+            if found is not None:
+                while len(rest) > 1 and is_empty(rest[-1]):
+                    rest.pop()
+                yield " ".join(rest), found
+        if len(words) < 2 or not is_empty(words[-1]):
+            return
         words.pop()
         yield " ".join(words), None
-    for length in range(min(LONGEST_FORMAT, len(words) - 1), 0, -1):
-        rest, last = words[:-length], " ".join(words[-length:])
-        found = _format(connection, organisation, last)
-        if found is not None:
-            while len(rest) > 1 and is_empty(rest[-1]):
-                rest.pop()
-            yield " ".join(rest), found
 
 
 def _format(connection: sqlite3.Connection, organisation: str, words: str) -> str | None:
     """Return the precision that the last words of a hub id name, read as the organisation writes it first."""
     for spelling in dict.fromkeys((*format_spellings(organisation, words), words)):
         found = _resolved("precision", _rows(connection, _EXACT, "precision", spelling))
-        if found is not None and not found.is_class:
+        if found is not None and not found.is_class and not found.id.startswith("kv_"):
             return found.id
-        parsed = parse_precision(spelling).weight_id if spelling != words else None
-        if parsed is not None:
-            return parsed
+        if spelling != words or names_format(words):
+            parsed = parse_precision(spelling).weight_id
+            if parsed is not None:
+                return parsed
     return None
 
 

@@ -20,7 +20,7 @@ NAMELESS_FP4: Final[dict[str, str]] = {"nvidia": "nvfp4", "amd": "mxfp4"}
 """Organisations whose bare `FP4` is the 4-bit float of their own hardware."""
 
 EMPTY_WORDS: Final = frozenset({
-    "gguf", "mlx", "safetensors", "hf", "i1", "imatrix", "dwq", "unsloth", "quantized", "quant",
+    "gguf", "ggml", "mlx", "safetensors", "hf", "i1", "imatrix", "dwq", "unsloth", "quantized", "quant",
     "imat", "optiq", "static", "qat", "preview", "abliterated", "heretic", "uncensored",
     "128k",
 })  # fmt: skip
@@ -44,6 +44,21 @@ _READ_FROM: Final = re.compile(r" (?:\w+ )?config$")
 
 _FAMILY_PREFIX: Final = "meta "
 """Meta's first uploads of Llama 3 and 3.1 carry the company in the name, later copies do not."""
+
+
+_FORMAT_WORD: Final = re.compile(
+    r"\d(?:\.\d+)?bit|u?int\d|(?:nv|mx|n|b)?fp?\d{1,2}(?:a\d+)?|bf16|nf4|w\d+a(?:fp)?\d+|awq|gptq|hqq|autoround|[it]?q\d.*"
+    r"|ud|torchao|qat|mlx|bnb|bitsandbytes|exl[23]|quark|modelopt"
+)
+
+
+def names_format(words: str) -> bool:
+    """Return whether some words begin with one that only formats have; what stands before belongs to the name.
+
+    >>> names_format("4bit mlx"), names_format("ud q4 k xl"), names_format("v1.5 awq"), names_format("thinking nvfp4")
+    (True, True, False, False)
+    """
+    return _FORMAT_WORD.fullmatch(words.split(" ")[0]) is not None
 
 
 def is_empty(word: str) -> bool:
@@ -101,3 +116,11 @@ def format_spellings(organisation: str, words: str) -> Iterator[str]:
     if grouped:
         yield f"{grouped[1]} int{grouped[2]}" + (f" g{grouped[3]}" if grouped[3] else "")
     yield words.removeprefix("quantized.")
+    for behind in (" kv", " fp8", " v2", " qad"):
+        if words.endswith(behind):
+            yield words.removesuffix(behind)
+    if words.endswith(" mlx"):
+        yield f"mlx {words.removesuffix(' mlx')}"
+    mixed = re.fullmatch(r"w (mxfp4|nvfp4|fp8|int[48]) a \w+", words)
+    if mixed:
+        yield mixed[1]

@@ -10,6 +10,8 @@ SINGLE_NODE_COUNTS = (1, 2, 4, 8)
 MULTI_NODE_COUNTS = (2, 4)
 """Nodes of eight data-centre devices: where the largest models need more than one."""
 NO_LINK = "none"
+FIRST_YEAR = "2016"
+"""Parts launched earlier have a record and no stored row: the matrix is bounded, the questions are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ def shapes_of(accelerators: Iterable[dict[str, Any]], systems: Iterable[dict[str
     """Return every distinct shape: the standard counts of each accelerator, and the counts that systems have.
 
     Args:
-        accelerators: rows of `accelerators`; announced parts and parts without memory are left out.
+        accelerators: rows of `accelerators`; announced parts, parts without memory and those that nobody has sold for
+            years (`FIRST_YEAR`) are left out: they are computed when they are asked for.
         systems: rows of `systems`.
     """
     sold = {row["accelerator_id"]: row for row in accelerators if _is_sold(row)}
@@ -60,7 +63,8 @@ def shapes_of(accelerators: Iterable[dict[str, Any]], systems: Iterable[dict[str
 
 
 def _is_sold(row: dict[str, Any]) -> bool:
-    return row["status"] == "released" and bool(row["fit_memory_bytes"])
+    recent = (row["launch_date"] or FIRST_YEAR) >= FIRST_YEAR
+    return row["status"] == "released" and recent and bool(row["fit_memory_bytes"])
 
 
 def _standard_shapes(row: dict[str, Any]) -> Iterator[Shape]:

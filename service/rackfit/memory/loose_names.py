@@ -61,6 +61,8 @@ _NAMED: Final[dict[str, tuple[str, str]]] = {
     "torchao int4": ("gptq_int4_g128", "torchao: 4-bit groups of 128 assumed"),
     "int4wo-64": ("gptq_int4_g64", "torchao: 4-bit groups of 64"),
     "int4wo-32": ("gptq_int4_g32", "torchao: 4-bit groups of 32"),
+    "autoround int8": ("gptq_int8_g128", "AutoRound: 8 bits in groups of 128 assumed"),
+    "hqq": ("hqq_4bit_g64", "4 bits in groups of 64 assumed"),
     "auto-round": ("gptq_int4_g128", "AutoRound: 4 bits in groups of 128 assumed"),
     "q4f16_0": ("gguf_q4_0", "MLC: 4 bits with a 16-bit scale for 32 values"),
     "q0f16": ("fp16", "MLC: not quantised"),
