@@ -62,6 +62,9 @@ def test_every_architecture_keeps_the_rules(rule: object) -> None:
         ("poolside/Laguna-M.1", 225_795_725_568),
         # the language model of Mistral Large 2, a tower of 40 layers and a projector
         ("mistral-community/Pixtral-Large-Instruct-2411", 124_134_870_400),
+        # Vicuna, a CLIP tower and a projector of two matrices
+        ("llava-hf/llava-1.5-7b-hf", 7_063_427_072),
+        ("llava-hf/llava-1.5-13b-hf", 13_351_494_656),
         # README of llm-foundry's training benchmarks, last column
         ("mosaicml/mpt-125m-llm-foundry", 125_311_488),
         ("mosaicml/mpt-760m-llm-foundry", 760_470_528),
