@@ -244,6 +244,60 @@ def test_sglang_latent_cache_is_one_figure() -> None:
     assert gib(log, "kv_pool") == 12.5
 
 
+SGLANG_DRAFT = """\
+[2026-09-11 23:33:00] server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V4-Flash', tp_size=2, mem_fraction_static=0.8, speculative_algorithm='DSPARK')
+[2026-09-11 23:34:13 TP0 EP0] Load weight begin. avail mem=111.47 GB
+[2026-09-11 23:43:15 TP0 EP0] Load weight end. elapsed=541.76 s, type=DeepseekV4ForCausalLM, quant=fp8, avail mem=17.47 GB, mem usage=94.00 GB.
+[2026-09-11 23:44:38 TP0 EP0] Load weight begin. avail mem=17.54 GB
+[2026-09-11 23:45:53 TP0 EP0] Load weight end. elapsed=74.58 s, type=DeepseekV4ForCausalLMDSpark, quant=fp8, avail mem=14.74 GB, mem usage=2.80 GB.
+[2026-09-11 23:46:10 TP0 EP0] DSV4 memory calculation: unified=False, bytes_per_full_token=1670.75, available_bytes=4.67 GB, c128_state_fixed=0.04 GB, full_token=2999808
+[2026-09-11 23:46:10 TP0 EP0] DSV4 pool sizes: full=2999808, swa=2304, c4=749952, c128=23436, c4_state=144, c128_state=640
+[2026-09-11 23:46:13 TP0 EP0] Memory pool end. avail mem=9.90 GB
+[2026-09-11 23:46:44 TP0 EP0] Capture target verify CUDA graph end. elapsed=13.48 s, mem usage=0.58 GB, avail mem=7.62 GB.
+[2026-09-11 23:46:49 TP0 EP0] Capture draft verify CUDA graph end. elapsed=4.26 s, mem usage=-0.01 GB, avail mem=7.68 GB.
+[2026-09-11 23:46:49 TP0 EP0] max_total_num_tokens=2999808, chunked_prefill_size=1024, max_running_requests=4, context_len=1048576
+"""  # noqa: E501
+"""A start of 2026 with a draft: both print the same lines, the draft's second."""
+
+
+def test_sglang_draft_is_apart() -> None:
+    """The draft's weights are not the model's; captures add up; DeepSeek-V4's pool is what its calculation prints."""
+    log = read_log(SGLANG_DRAFT)
+
+    assert (gib(log, "weights"), gib(log, "draft_weights")) == pytest.approx((94.0, 2.8))
+    assert (gib(log, "device_free"), gib(log, "free_after_load")) == pytest.approx((111.47, 17.47))
+    assert gib(log, "graphs") == pytest.approx(0.57)
+    assert gib(log, "kv_pool") == pytest.approx(4.67)
+    assert log.settings["pool_tokens"] == 2_999_808
+    assert (log.settings["speculative"], log.settings["started"]) == ("DSPARK", "2026-09-11")
+
+
+def test_sglang_draft_cache_is_apart() -> None:
+    """Two RTX 5090: 454,112 tokens of 6.92 GiB, and 2.16 GiB of the draft's after the model's pool has ended."""
+    lines = (
+        "[2026-09-12 00:22:48 TP{0}] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 454112, "
+        "K size: {1} GB, V size: {1} GB\n[2026-09-12 00:22:48 TP{0}] Memory pool end. avail mem={2} GB\n"
+    )
+    printed = ((0, 3.46, 8.40), (0, 1.08, 6.23), (1, 3.46, 7.63), (1, 1.08, 5.46))
+    log = read_log("".join(lines.format(*one) for one in printed))
+
+    assert (gib(log, "kv_pool"), gib(log, "draft_pool")) == pytest.approx((6.92, 2.16))
+
+
+def test_sglang_pools_with_and_without_window() -> None:
+    """Gemma 4 E4B: both pools together are 79.94 GiB, tokens are those of the full one; either line alone suffices."""
+    both = (
+        "[2026-09-10 10:40:02] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 798276, K size: 26.65 GB, "
+        "V size: 26.65 GB\n[2026-09-10 10:40:02] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 997846, "
+        "K size: 13.32 GB, V size: 13.32 GB\n"
+    )
+    whole = "[2026-09-10 10:40:02] SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n"
+    for text in (both + whole, whole):
+        log = read_log(text)
+        assert gib(log, "kv_pool") == pytest.approx(79.94)
+        assert log.settings["pool_tokens"] == 997_846
+
+
 LLAMA = """\
 build: 9460 (9e3b928fd) with cc for x86_64-linux-gnu
 llama_model_load_from_file_impl: using device CUDA0 (NVIDIA GeForce RTX 3090) (0000:01:00.0) - 23987 MiB free

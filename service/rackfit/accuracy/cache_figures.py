@@ -10,7 +10,7 @@ from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, Cell, grown_windows, weight_spread
-from rackfit.memory.budget import GIB, Terms
+from rackfit.memory.budget import GIB, Terms, held_before_load
 from rackfit.memory.domain import Budget, Layout
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.kv_cache import CacheShape, merge
@@ -173,7 +173,7 @@ def longest_context(setting: CaseSetting) -> Figure:
 
 def least_static_fraction(setting: CaseSetting) -> Figure:
     """Return SGLang's smallest static fraction that holds weights and the case's cache."""
-    total = setting.total() - setting.budget.context_bytes
+    total = setting.total() - held_before_load(setting.budget, setting.layout(), setting.device)
     need = weights_per_device(setting).value + needed_per_device(setting).value
     return around(need / total, 0.02)
 

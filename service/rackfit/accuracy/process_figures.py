@@ -6,13 +6,15 @@ from rackfit.accuracy.figures import Figure, around
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
-from rackfit.memory.budget import GIB, engine_terms, profiled_forward
+from rackfit.memory.budget import GIB, engine_terms, held_before_load, profiled_forward
 from rackfit.memory.domain import Layout
 from rackfit.memory.eager import cache_surplus, head_while_loading, lasting_bytes, prompt_work
 from rackfit.memory.graphs import released_bytes
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 
 CACHE_SPREAD = 0.03
+CAPTURE_DOUBT = 2.25 * GIB
+"""What graphs of SGLang took beyond what its reserve counts for them, at most."""
 PEAK_SPREAD_BYTES = 3 * 2**27
 
 
@@ -47,12 +49,15 @@ def non_torch(setting: CaseSetting) -> Figure:
 def graphs(setting: CaseSetting) -> Figure:
     """Return what a capture of graphs takes as its engine prints it, bytes per device; it can come out negative.
 
-    From 0.20 on vLLM also prints its own estimate, which is up to three times what the graphs take.
+    From 0.20 on vLLM also prints its own estimate, which is up to three times what the graphs take. SGLang's reserve
+    counts for them what is given here; public start-ups print from 0.1 to 3.0 GiB, decode and prefill together.
     """
     terms = terms_of(setting)
     taken = float(terms.graphs)
     if not taken:
         return Figure(0.0, 0.0, 0.0)
+    if setting.budget.equation == "share_of_free":
+        return Figure(taken, 0.0, taken + CAPTURE_DOUBT)
     forward = float(profiled_forward(setting.anatomy, setting.budget, setting.layout(), terms))
     released = float(released_bytes(setting.budget, setting.device.compute_capability, forward))
     value = taken - released
@@ -131,12 +136,20 @@ def context_bytes(setting: CaseSetting) -> Figure:
 
 def free_before_load(setting: CaseSetting) -> Figure:
     """Return what is free on one device before a model is loaded, bytes."""
-    value = setting.total() - 0.5 * GIB
-    return Figure(value, value - 0.5 * GIB, setting.total())
+    budget = setting.budget
+    if budget.equation != "share_of_free":
+        value = setting.total() - 0.5 * GIB
+        return Figure(value, value - 0.5 * GIB, setting.total())
+    layout = Layout(tp=setting.count) if setting.subject is None else setting.layout()
+    held = held_before_load(budget, layout, setting.device)
+    return Figure(setting.total() - held, setting.total() - 2 * held, setting.total() - held / 4)
 
 
 def free_after_load(setting: CaseSetting) -> Figure:
     """Return what is free on one device when the weights are loaded, bytes."""
     weights = weights_per_device(setting)
-    value = setting.total() - max(setting.budget.context_bytes, 0.5 * GIB) - weights.value
-    return around(value, weights.high - weights.value + 2 * RUNTIME_SPREAD_BYTES)
+    held = max(setting.budget.context_bytes, 0.5 * GIB)
+    if setting.budget.equation == "share_of_free":
+        held = held_before_load(setting.budget, setting.layout(), setting.device)
+    value = setting.total() - held - weights.value
+    return around(value, weights.high - weights.value + max(held / 2, 2 * RUNTIME_SPREAD_BYTES))

@@ -168,8 +168,11 @@ def _derived(
 
 
 def _allocated_by_token(log: Log) -> bool:
-    """Return whether the log shows one pool with its own tokens, as SGLang prints it: bytes over tokens is its rate."""
-    return log.engine == "SGLang" and "kv_k" in log.amounts and not {"state", "pools"} & {*log.amounts, *log.settings}
+    """Return whether the log shows a pool for tokens alone, as SGLang prints it: bytes over tokens is its rate.
+
+    States have a pool of their own, and a windowed pool is a fixed share of the full one's tokens.
+    """
+    return log.engine == "SGLang" and "kv_pool" in log.amounts
 
 
 def _pool_facts(log: Log, uniform: bool | None) -> dict[str, Any]:
@@ -193,7 +196,7 @@ def _pool_facts(log: Log, uniform: bool | None) -> dict[str, Any]:
     rate = _allocated_by_token(log) or uniform
     found["bytes_over_tokens_is_rate"] = rate
     found["bytes_per_token"] = round(pool / tokens) if rate else None
-    if uniform is False and follows is not False:
+    if uniform is False and follows is not False and not rate:
         found["note"] = HYBRID
     elif rate is None:
         found["note"] = DERIVED

@@ -117,6 +117,8 @@ def configuration_of(connection: sqlite3.Connection, log: Log, given: Overrides)
     printed_kv = log.settings.get("kv_dtype")
     kv = given.kv_precision or CACHE_DTYPES.get(str(printed_kv), printed_kv)
     total = log.bound("device_total")
+    if "started" in log.settings and "version" not in log.settings:
+        said.append(f"version: the newest of {log.settings['started']}, the day of the log, as none is printed")
     settings = _settings(log, given)
     shown = {
         **log.settings,
@@ -148,6 +150,8 @@ def configuration_of(connection: sqlite3.Connection, log: Log, given: Overrides)
 
 def _engine(log: Log) -> str:
     version, generation = log.settings.get("version"), log.settings.get("generation")
+    if version is None and (started := log.settings.get("started")):
+        version = f"({started})"
     text = " ".join(part for part in (log.engine, version, generation) if part)
     build = re.fullmatch(r"b(\d+)", str(version or ""))
     if log.engine == "llama.cpp" and build and int(build[1]) >= NEWER_BUILD:
@@ -163,6 +167,7 @@ def _settings(log: Log, given: Overrides) -> dict[str, str]:
         "max_num_batched_tokens": given.max_batched_tokens or log.settings.get("batched_tokens"),
         "max_num_seqs": given.max_sequences or log.settings.get("max_sequences"),
         "enforce_eager": "true" if log.settings.get("eager") else None,
+        "speculative": log.settings.get("speculative"),
     }
     if log.engine == "SGLang" and given.utilization:
         found["mem_fraction_static"], found["gpu_memory_utilization"] = given.utilization, None

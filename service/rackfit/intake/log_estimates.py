@@ -184,11 +184,12 @@ def _llama_kv(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]:
 
 
 def _state(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]:
-    """Return the recurrent state of all sequences."""
+    """Return the recurrent state of all sequences; SGLang keeps one more slot than it prints, for padding."""
     sequences = log.settings.get("state_sequences") or found.case.batch
     if sequences is None:
         raise LookupError("sequences: the log states none; give --sequences")
-    return layered_cache(found).constant * sequences, ()
+    slots = sequences + 1 if log.engine == "SGLang" else sequences
+    return layered_cache(found).constant * slots, ()
 
 
 def _host_weights(found: CaseSetting, log: Log) -> tuple[float, tuple[str, ...]]:

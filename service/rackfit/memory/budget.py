@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, Device, Layout
+from rackfit.memory.domain import Budget, Device, Layout, Reserve
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.memory.graphs import graph_bytes
-from rackfit.memory.static_share import driver_bytes, static_share
+from rackfit.memory.static_share import driver_bytes, graphs_mib, static_share
 from rackfit.memory.token_pools import fixed_pool_bytes
 
 GIB = 2**30
@@ -179,32 +179,42 @@ def _chunked(anatomy: Anatomy, budget: Budget, context: int) -> bool:
     return plain and budget.chunked_above is not None and context > budget.chunked_above
 
 
-def _static_limit(
-    anatomy: Anatomy, budget: Budget, layout: Layout, device: Device, total: Number, knobs: Knobs
-) -> Number:
-    """Return what weights and cache may use together under SGLang: a share of what is free before loading.
+def held_before_load(budget: Budget, layout: Layout, device: Device) -> float:
+    """Return what is not free on a device before a model is loaded, bytes, for engines that take a share of the rest.
 
-    Free is what the driver's context, the collectives' buffers over several ranks (public start-up logs: 1.0 to 1.4 GiB
-    more where devices have links of their own, next to nothing over PCIe) and the programs beside it leave. The
-    sequences that the rule counts are those of the largest decode graph, not those that may run.
+    The driver's context, over several ranks the collectives' buffers (public start-up logs of SGLang: 1.0 to 1.4 GiB
+    where devices have links of their own, next to nothing over PCIe), and what programs beside it hold of a shared
+    memory (GB10: 6 to 10 GiB of 119.6).
     """
     held: float = budget.context_bytes
     if layout.devices > 1 and device.fabric:
         held += budget.non_torch_bytes_parallel
     if device.unified and budget.reserve is not None:
         held += budget.reserve.shared_memory_mib * MIB
-    if knobs.utilization is not None:
-        return knobs.utilization * (total - held)
-    if budget.reserve is None:
-        return budget.utilization * (total - held)
-    tokens, captured = tier_sizes(budget, total, device.name, replace(knobs, max_sequences=None), layout.tp)
-    if knobs.max_sequences is not None and budget.reserve.sequences_follow_limit:
-        captured = minimum(captured, knobs.max_sequences)
+    return held
+
+
+def _captured(budget: Budget, reserve: Reserve, layout: Layout, device: Device, total: Number, knobs: Knobs) -> Number:
+    """Return the sequences of SGLang's largest decode graph, which are not those that may run."""
+    _, captured = tier_sizes(budget, total, device.name, replace(knobs, max_sequences=None), layout.tp)
+    if knobs.max_sequences is not None and reserve.sequences_follow_limit:
+        return minimum(captured, knobs.max_sequences)
+    return captured
+
+
+def _static_limit(
+    anatomy: Anatomy, budget: Budget, layout: Layout, device: Device, total: Number, knobs: Knobs, tokens: Number
+) -> Number:
+    """Return what weights and cache may use together under SGLang: a share of what is free before loading."""
+    free = total - held_before_load(budget, layout, device)
+    if knobs.utilization is not None or budget.reserve is None:
+        return (budget.utilization if knobs.utilization is None else knobs.utilization) * free
+    captured = _captured(budget, budget.reserve, layout, device, total, knobs)
     memory = driver_bytes(total, device.vendor, device.unified) / MIB
     share = static_share(
         anatomy, budget.reserve, layout, memory, tokens, captured, knobs.draft, not knobs.text_only
     )  # fmt: skip
-    return share * (total - held)
+    return share * free
 
 
 def engine_terms(
@@ -243,8 +253,11 @@ def engine_terms(
     if budget.equation == "share_of_total":
         limit = (budget.utilization if knobs.utilization is None else knobs.utilization) * total
     elif budget.equation == "share_of_free":
-        limit = _static_limit(anatomy, budget, layout, device, total, knobs)
+        limit = _static_limit(anatomy, budget, layout, device, total, knobs, tokens)
         workspace = 0 * total  # activations, graphs and collectives live in the share that is left free
+        if budget.reserve is not None and not knobs.eager:
+            captured = _captured(budget, budget.reserve, layout, device, total, knobs)
+            graphs = graphs_mib(anatomy, budget.reserve, layout, tokens, captured) * MIB
         runtime = fixed_pool_bytes(anatomy, layout, budget, tokens, knobs.max_sequences, knobs.draft) + 0 * total
     else:
         limit = total - outside

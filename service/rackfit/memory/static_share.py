@@ -61,6 +61,19 @@ def encoder_share(towers: tuple[Tower, ...]) -> float:
     return 0.95 * max(0.8, min(1.05, 1 - 0.1 * (size - 1)))
 
 
+def graphs_mib(anatomy: Anatomy, reserve: Reserve, layout: Layout, tokens: Number, sequences: Number) -> Number:
+    """Return what the rule keeps for captured graphs, MiB: by sequences of the largest decode graph, and for prefill.
+
+    Prefill is not captured over a pipeline nor beside an image encoder.
+    """
+    decode = reserve.mib_per_sequence * sequences
+    if layout.pp > 1 or anatomy.tower_params:
+        return decode
+    if any(group.attention == LATENT for group in anatomy.model.groups):
+        return decode + reserve.latent_prefill_mib
+    return decode + reserve.mib_per_prefill_graph * prefill_graphs(tokens)
+
+
 def reserve_mib(
     anatomy: Anatomy, reserve: Reserve, layout: Layout, memory: Number, tokens: Number, sequences: Number, draft: bool
 ) -> Number:
@@ -79,10 +92,8 @@ def reserve_mib(
     kept: Number = 0 * memory
     for least_gib, mib, per_rank in reserve.steps:
         kept = choose(memory >= least_gib * 1024, mib + per_rank * ranks, kept)
-    kept = kept + reserve.mib_per_token * maximum(tokens, reserve.least_tokens) + reserve.mib_per_sequence * sequences
-    if layout.pp == 1 and not anatomy.tower_params:
-        latent = any(group.attention == LATENT for group in anatomy.model.groups)
-        kept = kept + (reserve.latent_prefill_mib if latent else reserve.mib_per_prefill_graph * prefill_graphs(tokens))
+    kept = kept + reserve.mib_per_token * maximum(tokens, reserve.least_tokens)
+    kept = kept + graphs_mib(anatomy, reserve, layout, tokens, sequences)
     kept = choose(memory > reserve.floor_above_mib, maximum(kept, reserve.floor_mib), kept)
     return kept + (reserve.draft_mib if draft else 0)
 

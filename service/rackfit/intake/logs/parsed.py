@@ -27,6 +27,7 @@ COMPONENTS = {
     "budget": ("share the engine may use", LEAST),
     "weights": ("weights", MOST),
     "weights_host": ("weights on the host", SUM),
+    "draft_weights": ("weights of the draft", MOST),
     "consumed": ("weights + non-torch", MOST),
     "non_torch": ("non-torch", MOST),
     "torch_peak": ("peak of the allocator", MOST),
@@ -39,6 +40,8 @@ COMPONENTS = {
     "kv_pool": ("KV pool", LEAST),
     "kv_k": ("keys", LEAST),
     "kv_v": ("values", LEAST),
+    "kv_windowed": ("KV pools with and without window", LEAST),
+    "draft_pool": ("KV pool of the draft", LEAST),
     "kv_needed": ("KV of one request", MOST),
     "kv": ("KV cache", SUM),
     "kv_buffer": ("KV buffer", SUM),
@@ -64,7 +67,7 @@ SETTINGS: Mapping[str, Callable[[str], Any]] = {
     **dict.fromkeys(
         (
             "model", "version", "generation", "quantization", "dtype", "kv_dtype", "architecture", "file_type", "name",
-            "pools",
+            "pools", "started", "speculative",
         ),
         str,
     ),
@@ -72,7 +75,7 @@ SETTINGS: Mapping[str, Callable[[str], Any]] = {
         (
             "tp", "pp", "dp", "ep", "context", "max_sequences", "batched_tokens", "block_tokens", "pool_tokens",
             "pool_blocks", "concurrency_tokens", "longest_context", "sequences", "state_sequences", "state_layers",
-            "micro_batch", "layers_offloaded", "layers_total", "layers_placed",
+            "micro_batch", "layers_offloaded", "layers_total", "layers_placed", "full_tokens",
         ),
         lambda text: int(text.replace(",", "").split(".")[0]),
     ),

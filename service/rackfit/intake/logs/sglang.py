@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rackfit.intake.logs.parsed import Log, Reading, pattern, scan
 
@@ -11,6 +11,9 @@ ENGINE = "SGLang"
 RESTART = "server_args=ServerArgs("
 
 SIZE = r"\s*(?P<unit>GiB|GB|MB)"
+DRAFT_WEIGHTS = "Load of draft weight"
+DRAFT_CACHE = "Draft's cache is"
+"""How lines of a draft are told from those of the model: the engine prints both alike, the draft's second."""
 VALUE = r"""['"]?\s*[=:]\s*"""
 
 PATTERNS = (
@@ -25,11 +28,20 @@ PATTERNS = (
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bK size: <kv_k:N>" + SIZE, sums=True),
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bV size: <kv_v:N>" + SIZE, sums=True),
     pattern("KV Cache is allocated", r"KV Cache is allocated\..*?\bKV size: <kv_pool:N>" + SIZE, sums=True),
-    pattern("SWAKVPool", r"(?P<pools>SWAKVPool)"),
+    pattern("SWAKVPool", r"(?P<pools>SWAKVPool) mem usage: <kv_windowed:N>" + SIZE + r".*?full size: <full_tokens:N>"),
+    pattern(" memory calculation: ", r"DS[Vv]4 memory calculation: .*?available_bytes=<kv_pool:N>" + SIZE),
+    pattern(" memory calculation: ", r"DS[Vv]4 memory calculation: .*?\bfull_token=<pool_tokens:N>"),
+    pattern(" pool sizes: full=", r"DS[Vv]4 pool sizes: full=<pool_tokens:N>"),
+    pattern(DRAFT_WEIGHTS, DRAFT_WEIGHTS + r" end\..*?\bmem usage=<draft_weights:N>" + SIZE),
+    pattern(DRAFT_CACHE, DRAFT_CACHE + r" allocated\..*?\bK size: <draft_pool:N>" + SIZE, sums=True),
+    pattern(DRAFT_CACHE, DRAFT_CACHE + r" allocated\..*?\bV size: <draft_pool:N>" + SIZE, sums=True),
+    pattern(DRAFT_CACHE, DRAFT_CACHE + r" allocated\..*?\bKV size: <draft_pool:N>" + SIZE, sums=True),
+    pattern("server_args=", r"\[(?P<started>20\d\d-\d\d-\d\d) "),
     pattern("Memory pool end", r"Memory pool end\. avail mem=<free_after_pool:N>" + SIZE),
+    pattern("Mamba Cache is allocated", r"max_mamba_cache_size: <state_sequences:N>"),
     pattern("Mamba Cache is allocated", r"conv_state size: <state_r:N>" + SIZE),
     pattern("Mamba Cache is allocated", r"ssm_state size: <state_s:N>" + SIZE),
-    pattern("graph end", r"Capture [\w ]*graph end\..*?\bmem usage=<graphs:N>" + SIZE),
+    pattern("graph end", r"Capture [\w ]*graph end\..*?\bmem usage=<graphs:N>" + SIZE, sums=True),
     pattern("workspace_buffer size", r"workspace_buffer size: <workspace:N>" + SIZE),
     pattern("max_total_num_tokens=", r"max_total_num_tokens=<pool_tokens:N>"),
     pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bmax_running_requests=<max_sequences:N>"),
@@ -39,6 +51,7 @@ PATTERNS = (
     pattern("ServerArgs(", r"\bmodel_path=(?P<model>'[^']*'|\"[^\"]*\")"),
     pattern("ServerArgs(", r"\bcontext_length=<context:N>"),
     pattern("ServerArgs(", r"\btp_size=<tp:N>"),
+    pattern("ServerArgs(", r"\bspeculative_algorithm='(?P<speculative>\w+)'"),
     pattern("ServerArgs(", r"\bpp_size=<pp:N>"),
     pattern("ServerArgs(", r"\bdp_size=<dp:N>"),
     pattern("ServerArgs(", r"\bep_size=<ep:N>"),
@@ -58,12 +71,38 @@ def rank_of(before: str) -> str:
     return found[-1].strip().replace(" ", "_") if found else ""
 
 
+def named_drafts(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a log, those of a draft renamed.
+
+    A rank loads its draft after the model, and sets aside the draft's cache after it has ended the model's pool.
+    """
+    loaded: set[str] = set()
+    pooled: set[str] = set()
+    for line in lines:
+        rank = rank_of(line)
+        if RESTART in line:
+            loaded, pooled = set(), set()
+        if "Load weight " in line and rank in loaded:
+            line = line.replace("Load weight", DRAFT_WEIGHTS)
+        elif "Load weight end" in line:
+            loaded.add(rank)
+        if "KV Cache is allocated" in line and rank in pooled:
+            line = line.replace("KV Cache is", DRAFT_CACHE)
+        elif "Memory pool end" in line:
+            pooled.add(rank)
+        yield line
+
+
 def read(lines: Sequence[str]) -> tuple[Log, int]:
     """Return what the last start printed, and how many lines of this engine there are."""
-    readings = scan(lines, PATTERNS, rank_of, RESTART)
+    readings = scan(named_drafts(lines), PATTERNS, rank_of, RESTART)
     with_bytes = [one for one in readings if one.amounts] or readings[-1:]
     last = with_bytes[-1]
     _join(last, ("kv_k", "kv_v"), "kv_pool")
+    if "kv_pool" not in last.amounts and "kv_windowed" in last.amounts:
+        last.amounts["kv_pool"] = dict(last.amounts["kv_windowed"])
+    if "full_tokens" in last.settings:
+        last.settings["pool_tokens"] = last.settings.pop("full_tokens")
     _join(last, ("state_r", "state_s"), "state")
     log = Log(ENGINE, dict(last.settings), last.amounts, tuple(last.devices.values()), loads=len(with_bytes))
     return log, sum(one.own_hits for one in readings)
