@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rackfit.catalog.checks import broken_checks
 from rackfit.catalog.compute import COMPUTE, Progress, Step
-from rackfit.catalog.connect import check_sqlite, check_target
+from rackfit.catalog.connect import check_identity, check_sqlite, check_target
+from rackfit.catalog.diff import lost_records
 from rackfit.catalog.loading import defer_indexes, load
 from rackfit.catalog.local_prices import Kept, kept_rows, put_back
 from rackfit.catalog.migrate import migrate, stamp
@@ -44,6 +45,8 @@ class BuildReport:
     seconds: float
     kept_offers: int = 0
     """Imported prices that were taken over from the catalog before."""
+    lost: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Table -> records of the catalog before that this one has no more."""
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
@@ -106,10 +109,20 @@ def _build(
     _take_over(ready, kept)
     digest = _approve(ready, version, must_exist, progress)
     _durable(ready)
+    lost = _lost(target, ready)
     size = ready.stat().st_size
     os.replace(ready, target)
     _durable_folder(target.parent)
-    return BuildReport(target, version, digest, tables, size, time.monotonic() - began, len(kept.offers))
+    return BuildReport(target, version, digest, tables, size, time.monotonic() - began, len(kept.offers), lost)
+
+
+def _lost(target: Path, ready: Path) -> dict[str, list[str]]:
+    """Return the records that the catalog in place has and the new one has not; none where there is no catalog yet."""
+    try:
+        check_identity(target)
+        return lost_records(target, ready)
+    except (CatalogError, sqlite3.Error):
+        return {}
 
 
 def _take_over(ready: Path, kept: Kept) -> None:

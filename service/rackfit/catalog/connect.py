@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,24 @@ def open_catalog(path: Path | str, writable: bool = False) -> sqlite3.Connection
         hint = "" if "not a database" in str(error) else ": run `rackfit build` again"
         raise CatalogError(f"{path} cannot be read as a catalog ({error}){hint}") from error
     return connection
+
+
+def check_identity(path: Path) -> None:
+    """Say whether a file is a catalog, of whatever schema.
+
+    Raises:
+        CatalogError: the file is missing, damaged, or no catalog.
+    """
+    if not path.is_file():
+        raise CatalogError(f"no catalog at {path}")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            found = _pragma(connection, "application_id")
+            connection.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        raise CatalogError(f"{path} cannot be read as a catalog ({error})") from error
+    if found != APPLICATION_ID:
+        raise CatalogError(f"{path} is not a Rackfit catalog")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -34,6 +34,7 @@ COMMANDS = {
     "accuracy": "rackfit.cli.scoring:accuracy",
     "explain-log": "rackfit.cli.explaining:explain_log",
     "detect": "rackfit.cli.detecting:detect",
+    "diff": "rackfit.cli.diffing:diff",
 }
 """Command -> where it is. The order is that of `rackfit --help`."""
 

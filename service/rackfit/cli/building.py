@@ -11,6 +11,8 @@ import click
 
 from rackfit.cli.options import catalog_option, catalog_path
 
+MOST_NAMED = 10
+"""Records of one table that are named when a build has them no more."""
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
@@ -53,6 +55,9 @@ def _build(target: Path, data: Path | None, overlays: tuple[Path, ...], quiet: b
     rows = sum(report.tables.values())
     size = f"{report.size_bytes / 1e6:,.0f} MB, {report.seconds:.0f} s"
     click.echo(f"catalog {report.version}: {rows:,} rows in {len(report.tables)} tables, {size}", err=True, color=False)
+    for table, keys in report.lost.items():
+        named = ", ".join(keys[:MOST_NAMED]) + (", ..." if len(keys) > MOST_NAMED else "")
+        click.echo(f"gone since the catalog before: {len(keys):,} {table} ({named})", err=True, color=False)
     if report.kept_offers:
         click.echo(f"{report.kept_offers:,} imported prices taken over from the catalog before", err=True, color=False)
     return report.target

@@ -12,7 +12,7 @@ from rackfit.export.run import catalog_notes
 from rackfit.export.sources import sources_by_id
 from rackfit.tabular.table import Column, Kind, Table
 
-SCALING, ZERO, MATRIX, CASES, SOURCES = "scaling", "zero", "matrix", "cases", "sources"
+SCALING, ZERO, MATRIX, CASES, SOURCES, DIFF = "scaling", "zero", "matrix", "cases", "sources", "diff"
 PAGE_TABLES: dict[str, dict[str, Kind]] = {
     SCALING: {
         "strategy": "string", "degree": "integer", "tokens": "integer", "figure": "string", "compute_s": "number",
@@ -34,6 +34,10 @@ PAGE_TABLES: dict[str, dict[str, Kind]] = {
         "reason": "string", "confidence": "string", "runtime": "string", "engine": "string", "precision": "string",
         "model": "string", "gpu": "string", "engine_stated": "string", "assumptions": "string",
         "source_url": "string", "source_note": "string",
+    },
+    DIFF: {
+        "about": "string", "change": "string", "table": "string", "key": "string", "field": "string", "old": "any",
+        "new": "any",
     },
     SOURCES: {
         "source_id": "string", "title": "string", "url": "string", "issuer": "string", "published": "date",
