@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rackfit.ask.fit import fit_one
+from rackfit.ask.other_hardware import more_devices
 from rackfit.ask.question import FitQuestion
-from rackfit.ask.suggest import more_devices
 from rackfit.fit.hardware_expression import parse_hardware
 
 KEYS = {
@@ -102,8 +102,9 @@ def test_defaults_are_echoed(connection: sqlite3.Connection) -> None:
 def test_what_is_said_is_not_assumed(connection: sqlite3.Connection) -> None:
     """What the user said is echoed and not among the assumptions."""
     answer = ask(
-        connection, "qwen3-8b", H100, precision="bf16", kv_precision="fp8", context=4096, sequences=4, runtime="vllm"
-    )
+        connection, "qwen3-8b", H100, precision="bf16", kv_precision="fp8", context=4096, sequences=4, runtime="vllm",
+        utilization=0.9, max_batched_tokens=8192, max_sequences=256,
+    )  # fmt: skip
 
     assert (answer["context"], answer["sequences"], answer["kv_precision"]) == (4096, 4, "kv_fp8_e4m3")
     assert answer["assumptions"] == []
@@ -168,6 +169,9 @@ def test_qwen3_235b_fp8_at_tp_8(connection: sqlite3.Connection) -> None:
         ("llama-3.1-70b", "3x a100-sxm4-80gb", {"tp": 3}),
         ("llama-3.1-70b", "1x rtx-4090", {"runtime": "llama.cpp"}),
         ("gpt-oss-120b", "1x rtx-5090", {}),
+        ("qwen3-8b", "a100-sxm4-80gb/1g.10gb", {}),
+        ("qwen3-32b", "5x rtx-3090", {"sequences": 50, "precision": "fp8"}),
+        ("deepseek-v3", "dgx-h100", {}),
     ],
 )
 def test_suggestions_flip_the_verdict(
@@ -200,6 +204,26 @@ def test_suggestions_flip_the_verdict(
 def test_more_of_the_same_hardware(on: str, more: str) -> None:
     """Twice the devices is twice all of them, slices as slices and with the usable memory that was stated."""
     assert parse_hardware(more_devices(on, 2)) == parse_hardware(more)
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "said", "changes"),
+    [
+        ("qwen3-32b", "1x h100-sxm5-80gb", {"context": 40960}, {"one more device", "another card: "}),
+        ("deepseek-v3", "dgx-h100", {}, {"one more machine", "another card: "}),
+        ("qwen3-8b", "a100-sxm4-80gb/1g.10gb", {}, {"a larger slice: 2g.20gb"}),
+        ("qwen3-8b", "rtx-4090", {"sequences": 40}, {" sequences at a time", "another card: "}),
+        ("llama-3.1-70b", "m2-max-32gb", {"precision": "q4_k_m"}, {"another card: "}),
+    ],
+)
+def test_every_way_to_flip_a_verdict(
+    connection: sqlite3.Connection, model: str, on: str, said: dict[str, Any], changes: set[str]
+) -> None:
+    """Fewer sequences, one more card, another card, a larger slice: whatever of them flips the verdict is named."""
+    found = [one["change"] for one in ask(connection, model, on, suggest=True, **said)["suggestions"]]
+
+    for change in changes:
+        assert any(change in one for one in found), (change, found)
 
 
 def test_suggestions_are_changes(connection: sqlite3.Connection) -> None:

@@ -92,5 +92,5 @@ def test_no_second_mac_is_suggested(connection: sqlite3.Connection) -> None:
         on: fit_one(connection, FitQuestion(model="llama-3.1-70b", on=on, precision="q4_k_m"))["suggestions"]
         for on in ("m2-max-32gb", "rtx-4090")
     }
-    assert not [one for one in found["m2-max-32gb"] if "on" in one]
+    assert not [one for one in found["m2-max-32gb"] if "more device" in one["change"] or "times" in one["change"]]
     assert [one for one in found["rtx-4090"] if "on" in one]

@@ -10,6 +10,7 @@ from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_device, rows_of
 from rackfit.memory.domain import Device
 from rackfit.memory.support import LEVELS, SupportRule, covers, support_level
+from rackfit.memory.versions import version_key
 from reference.architectures import device
 
 
@@ -176,3 +177,45 @@ def test_kernel_and_what_is_known_of_it(connection: sqlite3.Connection, context:
     assert spark is not None and spark.note is not None and "118 GB" in spark.note
     assert ampere is not None and ampere.note is None and "Marlin" in str(ampere.kernel)
     assert context.chooser.rule("vllm", "exl2", read_device(connection, "nvidia-gb10")) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "precision", "accelerator", "expected"),
+    [
+        # vLLM 0.31 and later need compute capability 7.5; before, 7.0 (precision_support, fp16)
+        ("0.11.0", "fp16", "nvidia-v100-sxm2-32gb", "native"),
+        ("0.31.0", "fp16", "nvidia-v100-sxm2-32gb", "none"),
+        # GGUF files left vLLM with 0.24
+        ("0.8.5", "ggufmix_q4_k_m", "nvidia-h100-sxm5-80gb", "weight_only"),
+        ("0.24.0", "ggufmix_q4_k_m", "nvidia-h100-sxm5-80gb", "none"),
+        # older than all that was read, and newer
+        ("0.5.0", "fp16", "nvidia-v100-sxm2-32gb", "native"),
+        ("9.9.9", "fp16", "nvidia-v100-sxm2-32gb", "none"),
+        # MXFP4 came with gpt-oss, in 0.10.1: before, no row speaks of it
+        ("0.8.5", "mxfp4", "nvidia-h100-sxm5-80gb", "unknown"),
+    ],
+)
+def test_levels_of_a_version(
+    connection: sqlite3.Connection, context: Context, version: str, precision: str, accelerator: str, expected: str
+) -> None:
+    """What a version runs is what that version runs: a format that came or went later says nothing of it."""
+    older = context.of_version("vllm", version_key(version))
+
+    assert level(connection, older, "vllm", precision, accelerator) == expected
+
+
+@pytest.mark.parametrize(
+    ("runtime", "accelerator", "expected"),
+    [
+        ("vllm", "nvidia-gtx-1080-ti", "none"),
+        ("vllm", "nvidia-t4", "native"),
+        ("vllm", "amd-mi300x", "native"),
+        ("vllm", "amd-mi50-32gb", "unknown"),
+        ("llama.cpp", "nvidia-gtx-1080-ti", "native"),
+    ],
+)
+def test_wide_floats_run_where_the_engine_runs(
+    connection: sqlite3.Connection, context: Context, runtime: str, accelerator: str, expected: str
+) -> None:
+    """No table lists 32-bit floats: an engine that refuses a device in 16 bits does not run there in 32."""
+    assert level(connection, context, runtime, "fp32", accelerator) == expected

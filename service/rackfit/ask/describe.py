@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from rackfit.ask.caution import warnings_of
+from rackfit.ask.echoed import engine_lines, waiting
 from rackfit.ask.setting import Setting
 from rackfit.fit.beside import beside_terms
 from rackfit.fit.cell import STANDARD_CONTEXTS, Cell, limit_term
-from rackfit.fit.classes import SIXTEEN_BIT
 from rackfit.fit.verdicts import CANNOT_RUN, TIGHT, VERDICTS
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Layout
@@ -118,8 +118,8 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         "max_context": longest,
         "max_context_memory": memory_limit,
         **_sequences(cell, doubt),
-        "warnings": warnings_of(setting, cell.layout),
-        "assumptions": list(setting.assumed),
+        "warnings": [*warnings_of(setting, cell.layout), *waiting(setting, cell.layout)],
+        "assumptions": [*setting.assumed, *engine_lines(setting, cell.layout)],
         "suggestions": [],
     }
     if setting.subject.file is not None:
@@ -128,12 +128,13 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         answer["per_device"]["extras"] = _extras(setting, cell)
     if device.memory_rule not in ("printed", "stated"):
         answer["assumptions"].append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
-    if setting.choice.support == "unknown" and not _plainly_runs(setting):
+    if setting.in_doubt:
         answer["assumptions"].append(
             f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
         )
     if cell.layout.devices < setting.devices:
-        answer["assumptions"].append(f"the layout asked for uses {cell.layout.devices} of {setting.devices} devices")
+        used = f"{cell.layout.devices} of {setting.devices}"
+        answer["assumptions"].append(f"layout: uses {used} devices, the others stay idle")
     if setting.choice.support in WIDENED:
         answer["assumptions"] += _widened(setting)
     bits = setting.precision.bits
@@ -157,19 +158,22 @@ def doubt_of(setting: Setting) -> str | None:
     limit = setting.subject.max_context
     if limit is not None and setting.asked.context > limit:
         return f"the model's own limit is {limit} tokens, {setting.asked.context} need a stretched position code"
-    if setting.choice.support == "unknown" and not _plainly_runs(setting):
+    if (stated := _more_than_there_is(setting)) is not None:
+        return stated
+    if setting.in_doubt:
         return f"no record says that {setting.choice.runtime_id} runs {setting.choice.precision_id} there"
     return None
 
 
-def _plainly_runs(setting: Setting) -> bool:
-    """Return whether an unquantised format needs no record: the hardware computes it and the engine knows the maker."""
-    device, choice = setting.machine.device, setting.choice
-    if not setting.context.chooser.speaks_of(choice.runtime_id, device):
-        return False
-    return choice.precision_id == "fp32" or (
-        choice.precision_id in SIXTEEN_BIT and setting.context.assume_16_bit(device)
-    )
+def _more_than_there_is(setting: Setting) -> str | None:
+    """Return that the memory stated as usable is more than the device has, where that is certain."""
+    stated, device = setting.question.usable_gib or setting.machine.usable_gib, setting.machine.device
+    if stated is None or device.unified or setting.machine.others:
+        return None
+    most = device.memory_bytes * (1 + device.memory_spread)
+    if stated * GIB <= most:
+        return None
+    return f"{stated:g} GiB are stated as usable, {device.name} has {most / GIB:.2f}"
 
 
 def _artifact(setting: Setting) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from rackfit.ask.question import FitQuestion
 from rackfit.catalog.read import row_of
 from rackfit.errors import UsageError
 from rackfit.fit.classes import Choice
-from rackfit.fit.offload import Host
+from rackfit.fit.offload import HOST_FREE_SHARE, Host
 from rackfit.memory.budget import GIB
 from rackfit.memory.domain import Budget, Device
 
@@ -42,13 +42,13 @@ def cpu_machine(ram_gib: float) -> Machine:
         vendor=CPU,
         memory_bytes=round(ram_gib * GIB),
         memory_rule="stated",
-        memory_spread=0.0,
+        memory_spread=HOST_FREE_SHARE,
         unified=False,
         compute_capability=None,
         segment=CPU,
         bandwidth_gb_s=None,
     )
-    note = "RAM: all of the stated size; what the operating system takes is on no record"
+    note = "RAM: a tenth of the stated size is in doubt; what the operating system takes is on no record"
     return Machine(device, 1, 1, 1, CPU, notes=(note,))
 
 

@@ -83,8 +83,8 @@ def what_runs(connection: sqlite3.Connection, question: FitQuestion) -> list[dic
     context = read_context(connection)
     if question.draft is not None:
         find_model(connection, question.draft)
-    machine = min(machines_of(connection, question), key=lambda one: one.device.memory_bytes * one.count)
-    room = machine.device.memory_bytes * machine.count
+    machine = min(machines_of(connection, question), key=lambda one: one.memory_bytes)
+    room = machine.memory_bytes
     if question.offloads:
         room += int(host_of(connection, machine, question.host_ram_gib).ram_bytes or room)
     models = rows_of(

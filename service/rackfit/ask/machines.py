@@ -9,7 +9,7 @@ from math import ceil, floor
 from typing import Any
 
 from rackfit.catalog.read import device_of, device_with_ram, row_of, rows_of
-from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve, resolve_first
+from rackfit.catalog.resolve import NEAR_NAMES, Resolved, resolve_first
 from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
 from rackfit.fit.hardware_expression import GIB, HardwareExpression, Part, count_in_front, parse_hardware
 from rackfit.fit.shapes import memory_options
@@ -50,6 +50,11 @@ class Machine:
     def kinds(self) -> tuple[tuple[Device, int], ...]:
         """Every kind of device with its count."""
         return ((self.device, self.count), *self.others)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of all devices together: an upper bound of what they hold, never a verdict."""
+        return sum(device.memory_bytes * count for device, count in self.kinds)
 
     @property
     def devices(self) -> int:
@@ -167,10 +172,19 @@ def _machines(
         row = row_of(connection, "accelerators", "accelerator_id", target)
         count = count * nodes
         shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count // nodes}x {target}"
-    others = tuple(_other(connection, part, part.count * nodes) for part in expression.parts[1:])
+    rows = [_other_row(connection, part) for part in expression.parts[1:]]
+    others = tuple(
+        (_other(connection, part, other), part.count * each * nodes)
+        for part, (other, each) in zip(expression.parts[1:], rows, strict=True)
+    )
+    notes += [
+        f"{one['name']} is not sold with other devices in one host: these would be several machines"
+        for one in (row, *(other for other, _ in rows))
+        if others and not one["multi_device"]
+    ]
     beside = "".join(
-        f" + {part.count}x {device.accelerator_id}{'/' + part.profile if part.profile else ''}"
-        for part, (device, _) in zip(expression.parts[1:], others, strict=True)
+        f" + {number // nodes}x {device.accelerator_id}{'/' + part.profile if part.profile else ''}"
+        for part, (device, number) in zip(expression.parts[1:], others, strict=True)
     )
     sliced = any(part.profile for part in expression.parts)
     if row["fit_memory_bytes"] is None and expression.usable_gib is None:
@@ -182,13 +196,14 @@ def _machines(
     if profile is not None:
         slice_ = _slice(connection, row, profile)
         text = f"{shown}/{profile}{beside}"
-        return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, NO_PEERS, sliced=True)]
+        told = (*NO_PEERS, *_cards_needed(connection, row, profile, count))
+        return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, told, sliced=True)]
     return [
         Machine(
             device,
             count,
             nodes,
-            count // nodes,
+            (count + sum(number for _, number in others)) // nodes,
             text + beside,
             expression.usable_gib,
             link,
@@ -240,8 +255,38 @@ def _sized(
     return [(device_with_ram(connection, row, size), f"{shown} {size}gb", float(size)) for size in options]
 
 
-def _other(connection: sqlite3.Connection, part: Part, count: int) -> tuple[Device, int]:
-    """Return an unlike device of the same machine with its count, a MIG slice of it where one is named."""
-    found = resolve(connection, "accelerator", part.name)
-    row = row_of(connection, "accelerators", "accelerator_id", found.id)
-    return (_slice(connection, row, part.profile) if part.profile else device_of(row)), count
+def _cards_needed(connection: sqlite3.Connection, row: dict[str, Any], profile: str, count: int) -> list[str]:
+    """Return on how many cards so many slices of a profile lie, where one card has no room for them all."""
+    found = rows_of(
+        connection,
+        "select max_instances from mig_profiles where accelerator_id = ? and profile = ?",
+        row["accelerator_id"], profile,
+    )  # fmt: skip
+    most = found[0]["max_instances"]
+    cards = -(-count // most)
+    return [f"{count} slices of {profile} lie on {cards} cards: one has room for {most}"] if cards > 1 else []
+
+
+def _other_row(connection: sqlite3.Connection, part: Part) -> tuple[dict[str, Any], int]:
+    """Return the record of an unlike device, and how many of them one of the part's name is: a system has several.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: from resolution.
+        UnsupportedError: a system without accelerators, a device whose memory is not known.
+    """
+    found, each = resolve_first(connection, HARDWARE_KINDS, part.name), 1
+    target: str | None = found.id
+    if found.kind == "system":
+        system = row_of(connection, "systems", "system_id", found.id)
+        target, each = system["accelerator_id"], system["accelerator_count"]
+    if target is None:
+        raise UnsupportedError(f"{found.id} has no accelerator on record")
+    row = row_of(connection, "accelerators", "accelerator_id", target)
+    if row["fit_memory_bytes"] is None:
+        raise UnsupportedError(f"{target}: its memory is not known, so nothing can be fitted")
+    return row, each
+
+
+def _other(connection: sqlite3.Connection, part: Part, row: dict[str, Any]) -> Device:
+    """Return an unlike device of the same machine, a MIG slice of it where one is named."""
+    return _slice(connection, row, part.profile) if part.profile else device_of(row)

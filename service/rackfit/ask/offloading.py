@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rackfit.ask.degrees import offload_refusal
 from rackfit.ask.describe import OFFLOAD, described, refused, whole
 from rackfit.ask.hosts import CPU
 from rackfit.ask.setting import Setting
@@ -50,7 +51,7 @@ def _refusal(setting: Setting) -> str | None:
         return (
             f"PP {setting.machine.count} needs as many layers, the model has {setting.subject.anatomy.model.n_layers}"
         )
-    return None
+    return offload_refusal(setting)
 
 
 def _choose(setting: Setting, case: Case) -> Offloaded:

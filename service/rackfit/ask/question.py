@@ -88,6 +88,8 @@ class FitQuestion:
             raise UsageError(f"reserve_gib = {self.reserve_gib}: expected a number from 0")
         if self.utilization is not None and not 0 < self.utilization <= 1:
             raise UsageError(f"utilization = {self.utilization}: expected a share above 0, at most 1")
+        if self.images is not None and self.text_only:
+            raise UsageError(f"images = {self.images}: expected none where images are switched off (text_only)")
         for name, words in (("gpu_layers", ("auto",)), ("cpu_experts", ("auto", "all"))):
             value = getattr(self, name)
             if not (value is None or value in words or (isinstance(value, int) and 0 <= value <= 2**20)):

@@ -14,9 +14,9 @@ from rackfit.ask.question import DEFAULT_CONTEXT, FitQuestion, Subject
 from rackfit.catalog.context import Context
 from rackfit.fit.beside import Beside
 from rackfit.fit.cell import Question
-from rackfit.fit.classes import Choice
+from rackfit.fit.classes import RUNS, Choice
 from rackfit.memory.budget import GIB, Knobs, engine_total
-from rackfit.memory.domain import Budget, Precision
+from rackfit.memory.domain import Budget, Device, Precision
 from rackfit.memory.published import as_published
 from rackfit.memory.weights import fitted
 
@@ -74,6 +74,24 @@ class Setting:
         return replace(self, budget=rules, assumed=(*self.assumed, note))
 
     @property
+    def levels(self) -> list[tuple[Device, str]]:
+        """How well the engine runs the weight format on each kind of device; the first one's is the choice's own."""
+        chooser, choice = self.context.chooser, self.choice
+        others = [
+            (device, chooser.level(choice.runtime_id, choice.precision_id, device)) for device, _ in self.machine.others
+        ]
+        return [(self.machine.device, choice.support), *others]
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether no record says that the format runs on one of the devices."""
+        chooser, context = self.context.chooser, self.context
+        return any(
+            chooser.in_doubt(replace(self.choice, support=level), device, context.assume_16_bit)
+            for device, level in self.levels
+        )
+
+    @property
     def devices(self) -> int:
         """Devices of the machine, of all kinds."""
         return self.machine.devices
@@ -84,7 +102,7 @@ def resolve_setting(
 ) -> Setting:
     """Choose what a question leaves open for one model on one machine, and list what was assumed."""
     context = context_for(connection, context, question.runtime)
-    choice, assumed = choose_precision(connection, context, subject, machine.device, question.precision)
+    choice, assumed = _for_all(connection, question, context, subject, machine)
     assumed = [*([subject.taken_for] if subject.taken_for else []), *assumed]
     runtime = "llama.cpp" if question.runtime is None and question.offloads else question.runtime
     budget, choice, more = choose_budget(connection, context, choice, runtime, machine.device)
@@ -119,3 +137,15 @@ def resolve_setting(
     asked = Question(tokens + image_tokens(beside), question.sequences or 1, kv_bits, knobs)
     notes = (*subject.notes, *assumed, *more, *others, *machine.notes)
     return Setting(question, context, subject, machine, choice, budget, kv_id, asked, notes, beside)
+
+
+def _for_all(
+    connection: sqlite3.Connection, question: FitQuestion, context: Context, subject: Subject, machine: Machine
+) -> tuple[Choice, list[str]]:
+    """Return the precision that every kind of device runs, where one of them leads to it; else that of the first."""
+    found = [choose_precision(connection, context, subject, device, question.precision) for device, _ in machine.kinds]
+    for choice, assumed in found[1:]:
+        level = context.chooser.level(choice.runtime_id, choice.precision_id, machine.device)
+        if found[0][0].precision_id != choice.precision_id and level in RUNS:
+            return replace(choice, support=level), assumed
+    return found[0]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from typing import Any
 
+from rackfit.ask.other_hardware import larger_cards, more_of_the_same
 from rackfit.ask.question import FitQuestion
 from rackfit.errors import RackfitError
 from rackfit.fit.verdicts import RUNNING
@@ -14,15 +14,34 @@ MOST = 5
 
 
 def suggestions(connection: sqlite3.Connection, question: FitQuestion, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the changes that make a `no`, `tight` or `cannot_run` fit, nearest first; nothing for what fits."""
+    """Return the changes that make a `no`, `tight` or `cannot_run` fit, nearest first; nothing for what fits.
+
+    First what costs nothing but a setting, then part of the model in RAM, then other hardware: the fewest more devices
+    and the nearest larger card that do it, one of each.
+    """
     if answer["verdict"] == "fits":
         return []
+    on = question.on or ""
+    found = _flips(connection, question, answer, _changes(question, answer), MOST)
+    for options in (more_of_the_same(connection, on, answer["accelerator"]), larger_cards(connection, on)):
+        tried = [(text, {"on": expression, **_free(question)}) for text, expression in options]
+        found += _flips(connection, question, answer, tried, 1)
+    return found
+
+
+def _flips(
+    connection: sqlite3.Connection,
+    question: FitQuestion,
+    answer: dict[str, Any],
+    tried: list[tuple[str, dict[str, Any]]],
+    most: int,
+) -> list[dict[str, Any]]:
+    """Return the first changes that really give a better verdict, at most so many."""
     from rackfit.ask.fit import changed, fit_one
 
     found: list[dict[str, Any]] = []
-    tried = _changes(question, answer) + _more(connection, question, answer)
     for text, changes in tried:
-        if len(found) == MOST:
+        if len(found) == most:
             break
         try:
             other = fit_one(connection, changed(question, **changes), suggest=False)
@@ -60,6 +79,9 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
     if longest and longest >= 1024 and answer["context"] > longest:
         shorter = longest // 1024 * 1024
         tried.append((f"a context of {shorter} tokens", {"context": shorter}))
+    fewer = (answer["most_sequences"] or {}).get("sure") or (answer["most_sequences"] or {}).get("likely")
+    if fewer and fewer < answer["sequences"]:
+        tried.append((f"{fewer} sequences at a time", {"sequences": fewer}))
     if answer["layout"] and question.dp is None and _replicates(answer):
         tried.append(
             ("attention on every device for its own requests", {**_free(question), "dp": answer["layout"]["tp"]})
@@ -80,22 +102,6 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
     tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
     tried += _in_ram(question, answer)
     return tried
-
-
-def _more(
-    connection: sqlite3.Connection, question: FitQuestion, answer: dict[str, Any]
-) -> list[tuple[str, dict[str, Any]]]:
-    """Return the same machine with more devices, where several of them work together: no second laptop or Mac."""
-    row = connection.execute(
-        "select multi_device or scaleup_interconnect like 'ConnectX%' from accelerators where accelerator_id = ?",
-        (answer["accelerator"],),
-    ).fetchone()
-    if row is None or not row[0]:
-        return []
-    return [
-        (f"{factor} times the devices", {"on": more_devices(question.on or "", factor), **_free(question)})
-        for factor in (2, 4, 8)
-    ]
 
 
 def _replicates(answer: dict[str, Any]) -> bool:
@@ -122,14 +128,3 @@ def _in_ram(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, di
 
 def _free(question: FitQuestion) -> dict[str, Any]:
     return {name: None for name in ("tp", "pp", "ep", "dp") if getattr(question, name) is not None}
-
-
-def more_devices(on: str, factor: int) -> str:
-    """Return the hardware expression with so many times the devices, as more nodes where it names a system."""
-    from rackfit.fit.hardware_expression import parse_hardware
-
-    expression = parse_hardware(on)
-    if expression.nodes > 1:
-        return str(replace(expression, nodes=expression.nodes * factor))
-    parts = tuple(replace(part, count=part.count * factor, counted=True) for part in expression.parts)
-    return str(replace(expression, parts=parts))

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rackfit.memory.domain import Device, Model, Precision
-from rackfit.memory.support import LEVELS, SupportRule, support_level, support_rule
+from rackfit.memory.support import LEVELS, SupportRule, covers, support_level, support_rule
 
 SIXTEEN_BIT = ("bf16", "fp16")
+THIRTY_TWO_BIT = "fp32"
+ANYTHING = "*"
+"""Stands for any format where levels already looked up are kept."""
 EIGHT_BIT = ("fp8_e4m3_per_channel", "int8_w8a8", "gptq_int8_g128", "ggufmix_q8_0")
 FOUR_BIT = ("awq_int4_g128", "gptq_int4_g128", "nvfp4", "mxfp4", "ggufmix_q4_k_m")
 """Candidates in the order that breaks ties: what most people load first."""
@@ -52,8 +55,19 @@ class Chooser:
         if key not in self.known:
             base = self._base(runtime_id, precision_id)
             stated = support_level(self.rules, runtime_id, base, device)
+            if stated == "unknown" and base == THIRTY_TWO_BIT:
+                stated = self._thirty_two_bit(runtime_id, device)
             self.known[key] = "none" if stated == "unknown" and self._no_file(runtime_id, base) else stated
         return self.known[key]
+
+    def _thirty_two_bit(self, runtime_id: str, device: Device) -> str:
+        """Return the level of 32-bit floats, which tables leave out because every device computes them.
+
+        What remains is whether the engine runs on the device at all, and its 16-bit formats say that: an engine that
+        runs neither of them there does not run there.
+        """
+        found = {self.level(runtime_id, name, device) for name in SIXTEEN_BIT}
+        return "native" if found & set(RUNS) else "none" if found == {"none"} else "unknown"
 
     def _base(self, runtime_id: str, precision_id: str) -> str:
         base = self.bases.get(precision_id, precision_id)
@@ -88,9 +102,29 @@ class Chooser:
         return "none" if own and kv_id not in own and elsewhere else "unknown"
 
     def speaks_of(self, runtime_id: str, device: Device) -> bool:
-        """Return whether an engine's rules name the device's maker at all."""
-        vendor = device.vendor.casefold()
-        return any(rule.runtime_id == runtime_id and rule.vendor == vendor for rule in self.rules)
+        """Return whether an engine's rules say of any format that it runs on this very device."""
+        key = (runtime_id, ANYTHING, device.accelerator_id)
+        if key not in self.known:
+            vendor = device.vendor.casefold()
+            named = any(
+                rule.vendor == vendor and rule.support in RUNS and covers(rule.architecture, device)
+                for rule in self.rules
+                if rule.runtime_id == runtime_id
+            )
+            self.known[key] = "native" if named else "unknown"
+        return self.known[key] in RUNS
+
+    def in_doubt(self, choice: Choice, device: Device, assume_16_bit: Callable[[Device], bool]) -> bool:
+        """Return whether nothing on record says that a format runs on a device, so that a verdict is at most tight.
+
+        An unquantised format needs no record of its own: the hardware computes it, and the engine runs there.
+        """
+        if choice.support != "unknown":
+            return False
+        name = choice.precision_id
+        plain = name in (*SIXTEEN_BIT, THIRTY_TWO_BIT) and self.speaks_of(choice.runtime_id, device)
+        elsewhere = (self.level(engine, name, device) in RUNS for engine in (SERVER, FILE_RUNTIME))
+        return not (plain and (assume_16_bit(device) or any(elsewhere)))
 
     def runtime_for(self, precision_id: str, device: Device) -> Choice:
         """Return the engine for a precision: MLX-LM for its own, llama.cpp for GGUF, Apple and bare hosts, else vLLM.

@@ -17,7 +17,7 @@ from rackfit.fit.cell import Cell, Question, evaluate
 from rackfit.fit.verdicts import FITS, TIGHT, VERDICTS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout, Precision
-from rackfit.memory.layouts import candidates, refusal
+from rackfit.memory.layouts import candidates, idle_candidates, refusal
 
 MAX_LAYOUTS = 5
 """Layouts of one shape that are compared: the later ones have more stages and never hold less."""
@@ -47,7 +47,10 @@ def small_tier(budget: Budget, device: Device) -> str:
 def runnable_layouts(
     anatomy: Anatomy, precision: Precision, budget: Budget, devices: int, per_domain: int
 ) -> list[Layout]:
-    """Return the layouts over so many devices that can run, preferred first; replicas only where nothing else can."""
+    """Return the layouts over so many devices that can run, preferred first.
+
+    Replicas only where nothing else can; last come layouts that leave devices idle.
+    """
     found: list[Layout] = []
     copies = 1
     for layout in candidates(anatomy, devices, per_domain, budget):
@@ -56,7 +59,8 @@ def runnable_layouts(
         copies = layout.dp
         if refusal(anatomy, precision, layout, budget) is None:
             found.append(layout)
-    return found[:MAX_LAYOUTS]
+    idle = idle_candidates(anatomy, devices, per_domain, budget)
+    return found[:MAX_LAYOUTS] + [layout for layout in idle if refusal(anatomy, precision, layout, budget) is None]
 
 
 def fit_column(
@@ -86,7 +90,12 @@ def fit_column(
 
 
 def cell_rows(
-    cell: Cell, head: tuple[int, int], tail: int, column: Column, supports: list[str], positions: Positions
+    cell: Cell,
+    head: tuple[int, int],
+    tail: int,
+    column: Column,
+    supports: list[tuple[str, bool]],
+    positions: Positions,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of `inference_cells` that a cell answers, whole bytes, in the order of the table's columns.
 
@@ -95,7 +104,7 @@ def cell_rows(
         head: keys of model and precision.
         tail: key of the engine's budget.
         column: the devices.
-        supports: support level per device of the column.
+        supports: support level per device of the column, and whether no record says that the format runs there.
         positions: which devices of the column the cell answers.
     """
 
@@ -120,5 +129,6 @@ def cell_rows(
     for at, key, verdict, bytes_, limit, extent in zip(
         positions.tolist(), keys, verdicts, figures, limits, extents, strict=True
     ):
-        shown = min(verdict, TIGHT) if supports[at] == "unknown" else verdict
-        yield (*head, key, tail, supports[at], VERDICTS[shown], *layout, *bytes_, TERMS[limit], *extent)
+        support, in_doubt = supports[at]
+        shown = min(verdict, TIGHT) if in_doubt else verdict
+        yield (*head, key, tail, support, VERDICTS[shown], *layout, *bytes_, TERMS[limit], *extent)

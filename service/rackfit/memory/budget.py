@@ -245,7 +245,7 @@ def engine_terms(
     workspace = forward + sampler if budget.profiled_tokens == "ubatch" else maximum(forward, sampler)
     if budget.runtime_id == "vllm" and not knobs.text_only:
         workspace = workspace + encoder_bytes(anatomy, layout)
-    parallel = layout.devices > 1
+    parallel = layout.tp * layout.pp > 1 or layout.ep > 1  # replicas of a whole model do not talk to each other
     held = budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single
     graphs = 0 * total if knobs.eager else graph_bytes(anatomy, budget, layout, tokens, sequences) + 0 * total
     runtime = held + logits * budget.persistent_bytes_per_logit + (graphs if budget.graphs_in_budget else 0)
@@ -263,4 +263,5 @@ def engine_terms(
         limit = total - outside
     doubt = graphs if budget.graphs_in_budget else 0 * total
     crowd = crowd_bytes(budget, knobs, total, outside, graphs)
-    return Terms(workspace, runtime, outside, limit - knobs.reserve_bytes, tokens, sequences, graphs, doubt, crowd)
+    limit = maximum(limit - knobs.reserve_bytes, 0)
+    return Terms(workspace, runtime, outside, limit, tokens, sequences, graphs, doubt, crowd)

@@ -148,3 +148,18 @@ def candidates(anatomy: Anatomy, devices: int, per_domain: int, budget: Budget) 
             yield Layout(tp=tp, pp=pp, dp=copies)
             if anatomy.has_experts and tp * copies > 1:
                 yield Layout(tp=tp, pp=pp, ep=tp * copies, dp=copies)
+
+
+def idle_candidates(anatomy: Anatomy, devices: int, per_domain: int, budget: Budget) -> Iterator[Layout]:
+    """Yield layouts that leave some of so many devices idle, most devices first.
+
+    Five cards hold what four hold: 5 divides few models, and whole layers over five may leave more on one card than
+    tensors over four. A power of two needs none of them, its degrees divide what a smaller count's do.
+    """
+    if devices & (devices - 1) == 0:
+        return
+    for count in range(devices - 1, 0, -1):
+        for layout in candidates(anatomy, count, min(per_domain, count), budget):
+            if layout.dp > 1:
+                break
+            yield layout

@@ -43,7 +43,8 @@ class Group:
     runtime_id: str
     column: Column
     names: list[str]
-    supports: list[str]
+    supports: list[tuple[str, bool]]
+    """Support level, and whether no record says that the format runs there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +179,21 @@ def _part(group: Group, kept: list[int]) -> Group:
 def _groups(model: Model, context: Context, devices: dict[str, Device], shapes: list[dict[str, Any]]) -> list[Group]:
     """Group shapes by precision, engine and arrangement; the same for all models of one native precision."""
     chosen = {name: context.chooser.classes(model, device, context.assume_16_bit) for name, device in devices.items()}
-    found: dict[tuple[Any, ...], list[tuple[dict[str, Any], str]]] = defaultdict(list)
+    found: dict[tuple[Any, ...], list[tuple[dict[str, Any], tuple[str, bool]]]] = defaultdict(list)
     for shape in shapes:
         device = devices[shape["accelerator_id"]]
         arrangement = (shape["node_count"], shape["devices_per_node"], shape["devices_per_domain"])
         for choice in chosen[shape["accelerator_id"]]:
             small = small_tier(context.newest_budget(choice.runtime_id), device)
-            found[(*arrangement, choice.precision_id, choice.runtime_id, small)].append((shape, choice.support))
+            in_doubt = context.chooser.in_doubt(choice, device, context.assume_16_bit)
+            member = (shape, (choice.support, in_doubt))
+            found[(*arrangement, choice.precision_id, choice.runtime_id, small)].append(member)
     return [_group(key, members, devices) for key, members in sorted(found.items())]
 
 
-def _group(key: tuple[Any, ...], members: list[tuple[dict[str, Any], str]], devices: dict[str, Device]) -> Group:
+def _group(
+    key: tuple[Any, ...], members: list[tuple[dict[str, Any], tuple[str, bool]]], devices: dict[str, Device]
+) -> Group:
     node_count, per_node, per_domain, precision_id, runtime_id, _ = key
     names = [shape["accelerator_id"] for shape, _ in members]
     found = [devices[name] for name in names]
