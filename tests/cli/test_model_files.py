@@ -87,3 +87,21 @@ def test_a_file_that_is_none(tmp_path, catalog, text, words):
         CliRunner().invoke(
             cli, ["fit", str(path), "--on", "rtx-4090", "--catalog", str(catalog)], catch_exceptions=False
         )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["unsloth/LFM2-350M-GGUF/LFM2-350M-F16.gguf", "unsloth/lfm2-350m-gguf/lfm2-350m-f16.gguf", "LFM2-350M-F16.gguf"],
+)
+def test_a_published_file_by_name(run, name):
+    """A published GGUF file has a name that looks like a path: its 709,098,496 bytes are used."""
+    artifact = run("fit", name, "--on", "rtx-3090")["artifact"]
+    assert (artifact["bytes"], artifact["used"]) == (709_098_496, True)
+
+
+def test_a_file_that_is_nowhere(catalog):
+    """Neither there nor on record: the published files that are like it are named."""
+    with pytest.raises(RackfitError, match=r"no file LFM2-350M-F17\.gguf.*mean .*/LFM2-350M-F16\.gguf"):
+        CliRunner().invoke(
+            cli, ["fit", "LFM2-350M-F17.gguf", "--on", "rtx-4090", "--catalog", str(catalog)], catch_exceptions=False
+        )

@@ -7,17 +7,19 @@ from pathlib import Path
 from rackfit.ask.question import Subject
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.published import PublishedFile
-from rackfit.modelfiles.paths import is_model_path
+from rackfit.modelfiles.paths import is_there
 from rackfit.modelfiles.reading import ModelFile, read_model_file, read_text
 
 
 def model_argument(text: str) -> str | Subject:
-    """Return what a MODEL argument stands for: the model in a file where it is a path, else the name as it is.
+    """Return what a MODEL argument stands for: the model in a file where there is one, else the name as it is.
+
+    Published files have names that look like paths: whether one is on record is for the catalog to say.
 
     Raises:
-        UsageError: no such file. UnsupportedError: a file that cannot be read, with the reason.
+        UnsupportedError: a file that cannot be read, with the reason.
     """
-    return read_model(Path(text).expanduser()) if is_model_path(text) else text
+    return read_model(Path(text).expanduser()) if is_there(text) else text
 
 
 def read_model(path: Path | str) -> Subject:

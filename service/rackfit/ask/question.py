@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from rackfit.catalog.context import read_context
 from rackfit.catalog.read import read_model, row_of, rows_of
@@ -11,8 +12,11 @@ from rackfit.catalog.resolve import resolve
 from rackfit.errors import UsageError
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.published import PublishedFile
+from rackfit.modelfiles.paths import is_model_path
 
 DEFAULT_CONTEXT = 8192
+MOST_NEAR = 3
+"""Published files that are named where one is not on record."""
 SIXTEEN_BIT_CACHE = "kv_bf16"
 
 
@@ -124,12 +128,15 @@ def find_model(connection: sqlite3.Connection, name: str | Subject) -> Subject:
 
     Raises:
         UnknownNameError, AmbiguousNameError: from resolution.
+        UsageError: the name is that of a file, which is neither there nor on record as a published one.
     """
     if isinstance(name, Subject):
         return name
     named = _published(connection, name)
     if named is not None:
         return named
+    if is_model_path(name):
+        raise UsageError(f"no file {name}{_published_near(connection, name)}")
     found = resolve(connection, "model", name)
     row = row_of(connection, "models", "model_id", found.id)
     limit = row["max_context"]
@@ -151,12 +158,15 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
     found = rows_of(
         connection,
         "select artifacts.*, models.max_context from artifacts join models using (model_id) "
-        "where lower(artifact_id) = ? and precision_id is not null and instr(lower(artifact_id), 'mmproj') = 0",
+        "where (lower(artifact_id) = ?1 "
+        "or substr(lower(artifact_id), -length(?1) - 1) = '/' || ?1 and ?1 like '%.gguf') "
+        "and precision_id is not null and instr(lower(artifact_id), 'mmproj') = 0",
         name.strip().casefold(),
     )
-    if not found:
+    whole = [row for row in found if row["artifact_id"].casefold() == name.strip().casefold()]
+    if not whole and len(found) != 1:
         return None
-    row, checkpoint = found[0], name.strip().casefold()
+    row, checkpoint = (whole or found)[0], name.strip().casefold()
     known = rows_of(connection, "select max_context from checkpoints where checkpoint_id = ?", checkpoint)
     limit = (known[0]["max_context"] if known else None) or _stated_limit(connection, checkpoint) or row["max_context"]
     file = PublishedFile(row["artifact_id"], row["bytes"], ".gguf" not in checkpoint)
@@ -164,6 +174,19 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
         Anatomy(read_model(connection, row["model_id"])), row["model_id"], checkpoint if known else None,
         row["precision_id"], limit, file,
     )  # fmt: skip
+
+
+def _published_near(connection: sqlite3.Connection, name: str) -> str:
+    """Return what to add to a file that is not there: the published files that have it at the end, or are like it."""
+    if not name.casefold().endswith(".gguf"):
+        return ""
+    ids = [row["artifact_id"] for row in rows_of(connection, "select artifact_id from artifacts order by artifact_id")]
+    tail = name.casefold().rsplit("/", 1)[-1]
+    by_tail = {one.casefold().rsplit("/", 1)[-1]: one for one in ids if ".gguf" in one.casefold()}
+    same = [one for one in ids if one.casefold().endswith(f"/{tail}")]
+    near = same or [by_tail[one] for one in get_close_matches(tail, by_tail, MOST_NEAR)]
+    known = ", and no published file of that name is on record"
+    return f"{known}; did you mean {', '.join(near[:MOST_NEAR])}?" if near else known
 
 
 def _stated_limit(connection: sqlite3.Connection, name: str) -> int | None:

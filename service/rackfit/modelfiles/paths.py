@@ -15,4 +15,13 @@ def is_model_path(text: str) -> bool:
     """
     if text.casefold().endswith(ENDINGS):
         return True
+    return _is_folder(text)
+
+
+def is_there(text: str) -> bool:
+    """Return whether a MODEL argument is a path to something that is there."""
+    return _is_folder(text) or (text.casefold().endswith(ENDINGS) and Path(text).expanduser().exists())
+
+
+def _is_folder(text: str) -> bool:
     return ("/" in text or "\\" in text or text in (".", "..")) and Path(text).expanduser().is_dir()
