@@ -127,12 +127,15 @@ def _table(
     siblings = [item for other in others for item in _items(getattr(other, name, None))]
     first = _items(value)[0] if value else None
     key = f".{_key(next(iter(value)))}" if named and value else ""
-    yield f"{mark}[{full}{key}]" if named else f"{mark}[[{full}]]"
-    for line in _fields(part, first, siblings, name):
+    one = named or not _is_list(annotation)
+    yield f"{mark}[{full}{key}]" if one else f"{mark}[[{full}]]"
+    for line in _fields(part, first, siblings, name, full):
         yield line if line.startswith("#") or not line else f"{mark}{line}"
 
 
 def _items(value: Any) -> list[Any]:
+    if isinstance(value, BaseModel):
+        return [value]
     return list(value.values()) if isinstance(value, dict) else list(value or [])
 
 
@@ -154,6 +157,10 @@ def _part(annotation: Any) -> Any:
 
 def _is_dict(annotation: Any) -> bool:
     return any(get_origin(item) is dict for item in _arguments(annotation))
+
+
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(item) is list for item in _arguments(annotation))
 
 
 def _choices(annotation: Any) -> list[str]:

@@ -38,16 +38,19 @@ SMALL_FILES = (
 
 def _build_once(target: Path) -> None:
     """Build the catalog unless another worker of this run does; then wait for it."""
-    lock = target.with_suffix(".lock")
+    lock, failed = target.with_suffix(".lock"), target.with_suffix(".failed")
     try:
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        deadline = time.monotonic() + 300
-        while not target.exists() and time.monotonic() < deadline:
+        while not target.exists():
+            assert not failed.exists(), "the worker that builds the catalog failed"
             time.sleep(0.2)
-        assert target.exists(), "the worker that builds the catalog failed"
         return
-    build(target, [packaged("data")])
+    try:
+        build(target, [packaged("data")])
+    except BaseException:
+        failed.touch()
+        raise
 
 
 @pytest.fixture(scope="session")
@@ -106,3 +109,17 @@ def small_data_master(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_data(small_data_master: Path, tmp_path: Path) -> Path:
     """A complete data folder with few records, of one's own to change."""
     return Path(shutil.copytree(small_data_master, tmp_path / "data"))
+
+
+@pytest.fixture(scope="session")
+def small_catalog(small_data_master: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The catalog of the small data, built once per worker: read it, never write to it."""
+    target = tmp_path_factory.mktemp("small-catalog") / "catalog.db"
+    build(target, [small_data_master], must_exist=False)
+    return target
+
+
+@pytest.fixture
+def own_catalog(small_catalog: Path, tmp_path: Path) -> Path:
+    """A copy of it to write to."""
+    return Path(shutil.copy(small_catalog, tmp_path / "catalog.db"))

@@ -34,7 +34,8 @@ def template(kind: str, language: str) -> str:
 @pytest.mark.parametrize("kind", RECORD_KINDS, ids=lambda kind: kind.name)
 def test_template_is_a_record(kind: Any) -> None:
     """The template of a kind is read by its model as it stands."""
-    kind.model.model_validate({**tomllib.loads(template(kind.name, "toml")), "slug": "some/slug"})
+    record = kind.model.model_validate({**tomllib.loads(template(kind.name, "toml")), "slug": "some/slug"})
+    assert record.slug == "some/slug"
 
 
 def fields(model: type[BaseModel]) -> set[str]:
@@ -64,8 +65,8 @@ def test_template_is_complete(kind: Any) -> None:
 
 def test_template_of_a_source() -> None:
     """The template of a source is read by its model."""
-    for key, source in tomllib.loads(template("sources", "toml")).items():
-        Source.model_validate({**source, "slug": key})
+    sources = tomllib.loads(template("sources", "toml"))
+    assert sources and all(Source.model_validate({**source, "slug": key}).url for key, source in sources.items())
 
 
 @pytest.mark.parametrize("kind", CSV_KINDS, ids=lambda kind: kind.name)

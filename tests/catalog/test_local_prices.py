@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -34,20 +33,6 @@ def _quote(**changes: Any) -> Offer:
     return Offer.model_validate({**base, **changes})
 
 
-@pytest.fixture(scope="module")
-def master(small_data_master: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small catalog without prices of one's own."""
-    target = tmp_path_factory.mktemp("local") / "catalog.db"
-    build(target, [small_data_master], must_exist=False)
-    return target
-
-
-@pytest.fixture
-def own(master: Path, tmp_path: Path) -> Path:
-    """A copy of it to write to."""
-    return Path(shutil.copy(master, tmp_path / "catalog.db"))
-
-
 def _lowest(path: Path, hardware: str = "8x h100-sxm5-80gb", **asked: str) -> float | None:
     with closing(open_catalog(path)) as connection:
         (machine,) = find_machines(connection, hardware)
@@ -60,12 +45,12 @@ def _hash(path: Path) -> str:
         return logical_hash(connection)
 
 
-def test_a_quote_counts_in_every_answer(own: Path) -> None:
+def test_a_quote_counts_in_every_answer(own_catalog: Path) -> None:
     """Machine, list with a price limit, table of configurations and view of fits have it."""
-    report = add_offers(own, SOURCE, [_quote()])
+    report = add_offers(own_catalog, SOURCE, [_quote()])
     assert len(report.added) == 1
-    assert _lowest(own) == 7.5
-    with closing(open_catalog(own)) as connection:
+    assert _lowest(own_catalog) == 7.5
+    with closing(open_catalog(own_catalog)) as connection:
         question = FitQuestion(model="mistral-7b-v0.1", max_price=7.5, limit=500)
         rows = where_it_runs(connection, question)
         assert any(row["price_provider"] == "Example Cloud" for row in rows)
@@ -80,118 +65,118 @@ def test_a_quote_counts_in_every_answer(own: Path) -> None:
         assert least == 7.5
 
 
-def test_the_hash_is_that_of_the_release(own: Path) -> None:
+def test_the_hash_is_that_of_the_release(own_catalog: Path) -> None:
     """Rows of one's own are no part of what the release says."""
-    before = _hash(own)
-    add_offers(own, SOURCE, [_quote(), _quote(kind="purchase", term=None, price="250000")])
-    assert _hash(own) == before
-    remove_offers(own, None)
-    assert _hash(own) == before
-    with closing(open_catalog(own)) as connection:
+    before = _hash(own_catalog)
+    add_offers(own_catalog, SOURCE, [_quote(), _quote(kind="purchase", term=None, price="250000")])
+    assert _hash(own_catalog) == before
+    remove_offers(own_catalog, None)
+    assert _hash(own_catalog) == before
+    with closing(open_catalog(own_catalog)) as connection:
         assert local_offers(connection) == []
         assert connection.execute("select count(*) from sources where origin = 'local'").fetchone()[0] == 0
         assert connection.execute("select count(*) from configuration_prices where origin = 'local'").fetchone()[0] == 0
 
 
-def test_a_dry_run_writes_nothing(own: Path) -> None:
+def test_a_dry_run_writes_nothing(own_catalog: Path) -> None:
     """The report is that of the real run, the file stays as it was."""
-    before = own.read_bytes()
-    assert len(add_offers(own, SOURCE, [_quote()], dry_run=True).added) == 1
-    assert own.read_bytes() == before
+    before = own_catalog.read_bytes()
+    assert len(add_offers(own_catalog, SOURCE, [_quote()], dry_run=True).added) == 1
+    assert own_catalog.read_bytes() == before
 
 
-def test_nothing_is_half_written(own: Path) -> None:
+def test_nothing_is_half_written(own_catalog: Path) -> None:
     """A row that the catalog refuses takes the others with it."""
     with pytest.raises(CatalogError):
-        add_offers(own, SOURCE, [_quote(), _quote(accelerator_id="no-such-device", product="other")])
-    assert _lowest(own) != 7.5
-    with closing(open_catalog(own)) as connection:
+        add_offers(own_catalog, SOURCE, [_quote(), _quote(accelerator_id="no-such-device", product="other")])
+    assert _lowest(own_catalog) != 7.5
+    with closing(open_catalog(own_catalog)) as connection:
         assert local_offers(connection) == []
 
 
-def test_the_same_file_twice_changes_nothing(own: Path) -> None:
+def test_the_same_file_twice_changes_nothing(own_catalog: Path) -> None:
     """A second import finds its rows there."""
-    add_offers(own, SOURCE, [_quote()])
-    report = add_offers(own, SOURCE, [_quote()])
+    add_offers(own_catalog, SOURCE, [_quote()])
+    report = add_offers(own_catalog, SOURCE, [_quote()])
     assert (report.added, report.unchanged, report.conflicts) == ((), 1, ())
 
 
-def test_another_price_of_the_same_quote_is_a_conflict(own: Path) -> None:
+def test_another_price_of_the_same_quote_is_a_conflict(own_catalog: Path) -> None:
     """It is reported and not taken; the first stays until it is removed."""
-    add_offers(own, SOURCE, [_quote()])
-    report = add_offers(own, SOURCE, [_quote(price="9.00")])
+    add_offers(own_catalog, SOURCE, [_quote()])
+    report = add_offers(own_catalog, SOURCE, [_quote(price="9.00")])
     assert report.added == ()
     assert "7.5 USD was imported before and is kept, 9.00 is not taken" in report.conflicts[0]
-    assert _lowest(own) == 7.5
+    assert _lowest(own_catalog) == 7.5
 
 
-def test_a_price_against_the_release_is_reported(own: Path) -> None:
+def test_a_price_against_the_release_is_reported(own_catalog: Path) -> None:
     """Another price of the same thing on the same day: both are kept, and said."""
-    with closing(open_catalog(own)) as connection:
+    with closing(open_catalog(own_catalog)) as connection:
         row = connection.execute(
             "select provider, product, accelerator_id, device_count, region, term, tier, valid_from, price from offers "
             "where kind = 'hourly' and provider is not null limit 1"
         ).fetchone()
     names = ("provider", "product", "accelerator_id", "device_count", "region", "term", "tier", "valid_from")
     same = {name: str(row[name]) if row[name] is not None else None for name in names}
-    report = add_offers(own, SOURCE, [_quote(**same, price=str(round(row["price"] * 0.9, 4)))])
+    report = add_offers(own_catalog, SOURCE, [_quote(**same, price=str(round(row["price"] * 0.9, 4)))])
     assert len(report.added) == 1
     assert "both are kept" in report.conflicts[0]
 
 
-def test_suspicious_quotes_are_flagged(own: Path) -> None:
+def test_suspicious_quotes_are_flagged(own_catalog: Path) -> None:
     """Spot above on demand, and a host without its accelerators, are said on import and left out of answers."""
     offers = [_quote(), _quote(term="spot", price="9"), _quote(product="host", includes="host only", price="0.5")]
-    report = add_offers(own, SOURCE, offers)
+    report = add_offers(own_catalog, SOURCE, offers)
     assert len(report.flags) == 2
-    assert _lowest(own) == 7.5
-    assert _lowest(own, term="spot") != 9
+    assert _lowest(own_catalog) == 7.5
+    assert _lowest(own_catalog, term="spot") != 9
 
 
-def test_a_quote_that_has_run_out_does_not_count(own: Path) -> None:
+def test_a_quote_that_has_run_out_does_not_count(own_catalog: Path) -> None:
     """valid_until is the last day."""
-    add_offers(own, SOURCE, [_quote(valid_from="2025-01-01", valid_until="2025-06-30")])
-    assert _lowest(own) != 7.5
-    assert _lowest(own, date="2025-06-30") == 7.5
+    add_offers(own_catalog, SOURCE, [_quote(valid_from="2025-01-01", valid_until="2025-06-30")])
+    assert _lowest(own_catalog) != 7.5
+    assert _lowest(own_catalog, date="2025-06-30") == 7.5
 
 
-def test_removing_by_number(own: Path) -> None:
+def test_removing_by_number(own_catalog: Path) -> None:
     """Only rows that were imported can be removed; a wrong number removes nothing."""
-    (one,) = add_offers(own, SOURCE, [_quote()]).added
-    with closing(open_catalog(own)) as connection:
+    (one,) = add_offers(own_catalog, SOURCE, [_quote()]).added
+    with closing(open_catalog(own_catalog)) as connection:
         release = connection.execute("select offer_id from offers where origin = 'release' limit 1").fetchone()[0]
     with pytest.raises(UnknownNameError):
-        remove_offers(own, [one, release])
-    assert _lowest(own) == 7.5
-    assert remove_offers(own, [one]) == 1
-    assert _lowest(own) != 7.5
+        remove_offers(own_catalog, [one, release])
+    assert _lowest(own_catalog) == 7.5
+    assert remove_offers(own_catalog, [one]) == 1
+    assert _lowest(own_catalog) != 7.5
 
 
-def test_quotes_survive_a_build(own: Path, small_data: Path) -> None:
+def test_quotes_survive_a_build(own_catalog: Path, small_data: Path) -> None:
     """The next build at the same path takes them over; hash and release rows are those of a fresh one."""
-    before = _hash(own)
-    add_offers(own, SOURCE, [_quote()])
-    report = build(own, [small_data], must_exist=False)
+    before = _hash(own_catalog)
+    add_offers(own_catalog, SOURCE, [_quote()])
+    report = build(own_catalog, [small_data], must_exist=False)
     assert report.kept_offers == 1
     assert report.logical_hash == before
-    assert _lowest(own) == 7.5
-    assert build(own, [small_data], must_exist=False, keep_local=False).kept_offers == 0
-    assert _lowest(own) != 7.5
+    assert _lowest(own_catalog) == 7.5
+    assert build(own_catalog, [small_data], must_exist=False, keep_local=False).kept_offers == 0
+    assert _lowest(own_catalog) != 7.5
 
 
-def test_quotes_survive_a_build_over_an_older_schema(own: Path, small_data: Path) -> None:
+def test_quotes_survive_a_build_over_an_older_schema(own_catalog: Path, small_data: Path) -> None:
     """They are read as they are, whatever schema the old catalog has."""
-    add_offers(own, SOURCE, [_quote()])
-    with closing(sqlite3.connect(own)) as raw:
+    add_offers(own_catalog, SOURCE, [_quote()])
+    with closing(sqlite3.connect(own_catalog)) as raw:
         raw.execute("pragma user_version = 1")
         raw.commit()
-    build(own, [small_data], must_exist=False)
-    assert _lowest(own) == 7.5
+    build(own_catalog, [small_data], must_exist=False)
+    assert _lowest(own_catalog) == 7.5
 
 
-def test_a_quote_that_would_be_lost_stops_the_build(own: Path, small_data: Path) -> None:
+def test_a_quote_that_would_be_lost_stops_the_build(own_catalog: Path, small_data: Path) -> None:
     """A device that is no longer on record: the row is named, the old catalog stays."""
-    add_offers(own, SOURCE, [_quote(accelerator_id="amd-mi300x")])
+    add_offers(own_catalog, SOURCE, [_quote(accelerator_id="amd-mi300x")])
     (small_data / "accelerators/amd/amd-mi300x.toml").unlink()
     for path in (small_data / "prices").glob("*.csv"):
         lines = path.read_text().splitlines(keepends=True)
@@ -201,19 +186,19 @@ def test_a_quote_that_would_be_lost_stops_the_build(own: Path, small_data: Path)
     for path in (small_data / "classes").glob("*.csv") if (small_data / "classes").is_dir() else ():
         path.unlink()
     with pytest.raises(CatalogError) as raised:
-        build(own, [small_data], must_exist=False)
+        build(own_catalog, [small_data], must_exist=False)
     assert "no accelerator amd-mi300x any more" in str(raised.value)
     assert "nothing was replaced" in str(raised.value)
-    assert _lowest(own, "8x mi300x") == 7.5
+    assert _lowest(own_catalog, "8x mi300x") == 7.5
 
 
-def test_a_catalog_that_is_in_use(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_catalog_that_is_in_use(own_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While somebody else writes, an import says so and changes nothing."""
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *words, **named: connect(*words, **{"timeout": 0.05, **named}))
-    with closing(connect(own, isolation_level=None)) as other:
+    with closing(connect(own_catalog, isolation_level=None)) as other:
         other.execute("begin exclusive")
         with pytest.raises(CatalogError):
-            add_offers(own, SOURCE, [_quote()])
+            add_offers(own_catalog, SOURCE, [_quote()])
         other.execute("rollback")
-    assert _lowest(own) != 7.5
+    assert _lowest(own_catalog) != 7.5

@@ -7,25 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from programs import one_line, rackfit
 
 from rackfit.cli.app import COMMANDS
-
-
-def rackfit(
-    *arguments: str, catalog: Path | None = None, environment: dict[str, str] | None = None, **options: Any
-) -> subprocess.CompletedProcess[str]:
-    """Run the command line as people do."""
-    variables = {**os.environ, **({"RACKFIT_CATALOG": str(catalog)} if catalog else {}), **(environment or {})}
-    command = [sys.executable, "-m", "rackfit", *arguments]
-    return subprocess.run(command, env=variables, text=True, capture_output=True, timeout=300, **options)
-
-
-def one_line(stderr: str) -> bool:
-    """Say whether stderr is one line of ours and no trace."""
-    return stderr.startswith("rackfit: ") and stderr.count("\n") == 1 and "Traceback" not in stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-
-def rackfit(catalog: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as people do."""
-    environment = {**os.environ, "RACKFIT_CATALOG": str(catalog)}
-    command = [sys.executable, "-m", "rackfit", *arguments]
-    return subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
-
+from programs import rackfit
 
 ASKED = {
     "layers": (("Llama-3.1-70B", "--on", "rtx-3090", "--precision", "q4_k_m", "--gpu-layers", "40"), "offload"),
@@ -34,7 +24,7 @@ ASKED = {
 def test_json(name: str, catalog: Path) -> None:
     """Each setting answers with one JSON document that has the part it is about."""
     arguments, part = ASKED[name]
-    done = rackfit(catalog, "fit", *arguments, "--json")
+    done = rackfit("fit", *arguments, "--json", catalog=catalog)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[part]
@@ -43,7 +33,7 @@ def test_json(name: str, catalog: Path) -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_table(name: str, catalog: Path) -> None:
     """People get the verdict first."""
-    done = rackfit(catalog, "fit", *ASKED[name][0])
+    done = rackfit("fit", *ASKED[name][0], catalog=catalog)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.split(":")[0] in ("FITS", "TIGHT", "NO")
@@ -62,7 +52,7 @@ def test_table(name: str, catalog: Path) -> None:
 )
 def test_wrong_usage(arguments: tuple[str, ...], named: str, catalog: Path) -> None:
     """What cannot be read is refused with exit status 2 and one line that names it."""
-    done = rackfit(catalog, "fit", *arguments)
+    done = rackfit("fit", *arguments, catalog=catalog)
 
     assert done.returncode == 2
     assert done.stderr.startswith("rackfit: ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,21 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from programs import one_line, rackfit
 
 from rackfit.catalog.connect import APPLICATION_ID, APPLICATION_ID_AT, check_target
 from rackfit.errors import CatalogError
-
-
-def rackfit(*arguments: str, catalog: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command line as people do."""
-    variables = {**os.environ, **({"RACKFIT_CATALOG": str(catalog)} if catalog else {})}
-    command = [sys.executable, "-m", "rackfit", *arguments]
-    return subprocess.run(command, env=variables, text=True, capture_output=True, timeout=300)
-
-
-def one_line(stderr: str) -> bool:
-    """Say whether stderr is one line of ours and no trace."""
-    return stderr.startswith("rackfit: ") and stderr.count("\n") == 1 and "Traceback" not in stderr
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])

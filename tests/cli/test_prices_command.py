@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from rackfit.assemble import build
 from rackfit.cli.app import cli
 from rackfit.cli.failures import run
 
@@ -18,20 +16,6 @@ QUOTES = (
     "accelerator;count;price_usd;provider;term;valid_from\n"
     "h100-sxm5-80gb;8;7,50;Example Cloud;on-demand;01.11.2026\n"
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def master(small_data_master: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small catalog without prices of one's own."""
-    target = tmp_path_factory.mktemp("prices") / "catalog.db"
-    build(target, [small_data_master], must_exist=False)
-    return target
-
-
-@pytest.fixture
-def own(master: Path, tmp_path: Path) -> Path:
-    """A copy of it to write to."""
-    return Path(shutil.copy(master, tmp_path / "catalog.db"))
 
 
 def _run(catalog: Path, *words: str) -> Any:
@@ -44,28 +28,28 @@ def _quotes(tmp_path: Path, text: str = QUOTES) -> str:
     return str(path)
 
 
-def test_import_list_and_remove(own: Path, tmp_path: Path) -> None:
+def test_import_list_and_remove(own_catalog: Path, tmp_path: Path) -> None:
     """From a file to the answers and back."""
     file = _quotes(tmp_path)
-    dry = _run(own, "import", file, "--kind", "hourly", "--dry-run")
+    dry = _run(own_catalog, "import", file, "--kind", "hourly", "--dry-run")
     assert "1 prices would be imported, nothing was written" in dry.output
-    assert "nothing" not in _run(own, "import", file, "--kind", "hourly", "--source", "Quote 4711").output
-    listed = json.loads(_run(own, "list", "--own", "--json").output)["results"]
+    assert "nothing" not in _run(own_catalog, "import", file, "--kind", "hourly", "--source", "Quote 4711").output
+    listed = json.loads(_run(own_catalog, "list", "--own", "--json").output)["results"]
     assert [(row["price"], row["source_id"], row["origin"]) for row in listed] == [(7.5, "local-quote-4711", "local")]
-    assert "Example Cloud" in _run(own, "list", "--on", "8x h100-sxm5-80gb").output
-    assert "1 prices removed" in _run(own, "remove", str(listed[0]["offer_id"])).output
-    assert json.loads(_run(own, "list", "--own", "--json").output)["results"] == []
+    assert "Example Cloud" in _run(own_catalog, "list", "--on", "8x h100-sxm5-80gb").output
+    assert "1 prices removed" in _run(own_catalog, "remove", str(listed[0]["offer_id"])).output
+    assert json.loads(_run(own_catalog, "list", "--own", "--json").output)["results"] == []
 
 
-def test_all_bad_cells_are_named_and_nothing_is_written(own: Path, tmp_path: Path, capsys: Any) -> None:
+def test_all_bad_cells_are_named_and_nothing_is_written(own_catalog: Path, tmp_path: Path, capsys: Any) -> None:
     """Exit status 2, every place, no row."""
     text = QUOTES + "h1000;8;x;Example Cloud;on-demand;soon\n"
-    words = ["import", _quotes(tmp_path, text), "--kind", "hourly", "--catalog", str(own)]
+    words = ["import", _quotes(tmp_path, text), "--kind", "hourly", "--catalog", str(own_catalog)]
     assert run(cli, ["prices", *words]) == 2
     said = capsys.readouterr().err
     for place in ("quotes.csv:3: accelerator = 'h1000'", "price_usd = 'x'", "valid_from = 'soon'"):
         assert place in said
-    assert json.loads(_run(own, "list", "--own", "--json").output)["results"] == []
+    assert json.loads(_run(own_catalog, "list", "--own", "--json").output)["results"] == []
 
 
 @pytest.mark.parametrize(
@@ -76,16 +60,16 @@ def test_all_bad_cells_are_named_and_nothing_is_written(own: Path, tmp_path: Pat
         (("list", "--on", "h1000"), "unknown accelerator or system"), (("list", "--term", "spott"), "did you mean"),
     ],
 )  # fmt: skip
-def test_slips_are_wrong_usage(own: Path, words: tuple[str, ...], said: str, capsys: Any) -> None:
+def test_slips_are_wrong_usage(own_catalog: Path, words: tuple[str, ...], said: str, capsys: Any) -> None:
     """Exit status 2 and one line."""
-    assert run(cli, ["prices", *words, "--catalog", str(own)]) == 2
+    assert run(cli, ["prices", *words, "--catalog", str(own_catalog)]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_template_is_a_file_to_import(own: Path, tmp_path: Path) -> None:
+def test_the_template_is_a_file_to_import(own_catalog: Path, tmp_path: Path) -> None:
     """Every column, with a row of each kind; devices of the small catalog."""
     text = CliRunner().invoke(cli, ["prices", "template"]).output.replace("rtx-pro-6000-blackwell-server", "rtx-4090")
-    assert "2 prices imported" in _run(own, "import", _quotes(tmp_path, text)).output
+    assert "2 prices imported" in _run(own_catalog, "import", _quotes(tmp_path, text)).output
 
 
 def test_help_of_the_group(capsys: Any) -> None:

@@ -13,22 +13,15 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from programs import rackfit
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def rackfit(catalog: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line on a catalog."""
-    variables = {**os.environ, "RACKFIT_CATALOG": str(catalog), **more}
-    return subprocess.run(
-        [sys.executable, "-m", "rackfit", *arguments], env=variables, text=True, capture_output=True, timeout=300
-    )
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet", "a.json", "a.jsonl"])
 def test_the_ending_chooses_the_format(catalog: Path, tmp_path: Path, name: str) -> None:
     """Every format has its rows and checksum in the side-car, and nothing else is left in the folder."""
-    done = rackfit(catalog, "export", "interconnects", "-o", str(tmp_path / name))
+    done = rackfit("export", "interconnects", "-o", str(tmp_path / name), catalog=catalog)
     assert done.returncode == 0, done.stderr
     (item,) = json.loads((tmp_path / "datapackage.json").read_text())["resources"]
     assert item["path"] == name and item["rows"] > 5 and f"{item['rows']:,} rows" in done.stderr
@@ -81,7 +74,7 @@ def test_an_answer_is_written_whole(
 
     The DGX H100 draws 10.2 kW at most: DGX H100/H200 user guide, introduction.
     """
-    done = rackfit(catalog, *arguments, "-o", str(tmp_path / "answer.json"))
+    done = rackfit(*arguments, "-o", str(tmp_path / "answer.json"), catalog=catalog)
 
     assert done.returncode == 0 and f"to {tmp_path / 'answer.json'}" in done.stderr, done.stderr
     assert (done.stdout == "") == (arguments[0] != "plan")
@@ -96,7 +89,7 @@ def test_compared_machines_are_the_same_in_a_file_and_on_the_page(catalog: Path,
     from rackfit.publish.serve import make_datasette
 
     asked = ("compare", "2x rtx-3090", "rtx-4090", "--models", "qwen3-8b")
-    rackfit(catalog, *asked, "-o", str(tmp_path / "compare.csv"))
+    rackfit(*asked, "-o", str(tmp_path / "compare.csv"), catalog=catalog)
     served = make_datasette(catalog)
     page = asyncio.run(served.client.get("/compare.csv?items=2x+rtx-3090,rtx-4090&models=qwen3-8b"))
 
@@ -109,9 +102,8 @@ def test_a_missing_extra_is_one_line_with_the_command(catalog: Path, tmp_path: P
     """Without XlsxWriter the message has the command that installs it, and no file is written."""
     (tmp_path / "hidden").mkdir()
     (tmp_path / "hidden" / "xlsxwriter.py").write_text("raise ImportError('not here')\n")
-    done = rackfit(
-        catalog, "export", "sources", "-o", str(tmp_path / "a.xlsx"), PYTHONPATH=str(tmp_path / "hidden")
-    )  # fmt: skip
+    hidden = {"PYTHONPATH": str(tmp_path / "hidden")}
+    done = rackfit("export", "sources", "-o", str(tmp_path / "a.xlsx"), catalog=catalog, environment=hidden)
     assert done.returncode == 1 and "pip install 'rackfit[xlsx]'" in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "a.xlsx").exists()
 
@@ -119,34 +111,34 @@ def test_a_missing_extra_is_one_line_with_the_command(catalog: Path, tmp_path: P
 def test_a_locale_for_decimal_commas(catalog: Path) -> None:
     """Trial R111: semicolon, decimal comma and mark, on standard output too."""
     sql = "select 'a' as name, 22.5 as gib"
-    assert rackfit(catalog, "export", sql, "--locale", "comma").stdout == "\ufeffname;gib\na;22,5\n"
+    assert rackfit("export", sql, "--locale", "comma", catalog=catalog).stdout == "\ufeffname;gib\na;22,5\n"
 
 
 def test_a_purchase_list_for_people_and_programs(catalog: Path, tmp_path: Path) -> None:
     """A table, one JSON document, and files; an empty list says so."""
     asked = ("export", "quote", "--models", "Qwen3-8B,gpt-oss-20b", "--on", "nvidia-dgx-h100", "--on", "2x rtx-4090")
-    shown = rackfit(catalog, *asked)
+    shown = rackfit(*asked, catalog=catalog)
     assert shown.returncode == 0 and "DGX H100" in shown.stdout and "GiB left per model" in shown.stdout
-    items = json.loads(rackfit(catalog, *asked, "--json").stdout)["results"]
+    items = json.loads(rackfit(*asked, "--json", catalog=catalog).stdout)["results"]
     assert [item["quantity"] for item in items] == [1, 2]
-    assert rackfit(catalog, *asked, "-o", str(tmp_path / "q.xlsx")).returncode == 0
+    assert rackfit(*asked, "-o", str(tmp_path / "q.xlsx"), catalog=catalog).returncode == 0
     assert openpyxl.load_workbook(tmp_path / "q.xlsx")["data"].max_row == 3
-    none = rackfit(catalog, "export", "quote", "--models", "Qwen3-8B", "--max-price", "0.000001")
+    none = rackfit("export", "quote", "--models", "Qwen3-8B", "--max-price", "0.000001", catalog=catalog)
     assert none.returncode == 0 and "no configuration on record" in none.stdout
 
 
 def test_the_documented_tender(catalog: Path, tmp_path: Path) -> None:
     """The example of docs/tender.md: offer A is compliant, B has no weight on record, C lacks memory."""
     asked = ("tender", str(DOCS / "examples" / "tender.toml"), "--offers", str(DOCS / "examples" / "offers.csv"))
-    found = json.loads(rackfit(catalog, *asked, "--json").stdout)
+    found = json.loads(rackfit(*asked, "--json", catalog=catalog).stdout)
     systems = {row["system"]: row for row in found["systems"]}
     assert systems["Offer C"]["verdict"] == "not compliant" and systems["Offer C"]["fails"] == ["1.1"]
     assert systems["Offer B"]["verdict"] == "unknown" and systems["Offer B"]["open"] == ["3.3"]
     assert systems["Offer A"]["verdict"] == "compliant"
-    shown = rackfit(catalog, *asked)
+    shown = rackfit(*asked, catalog=catalog)
     assert shown.returncode == 0 and "Offer B" in shown.stdout and "offers.csv:3" in shown.stdout
-    assert rackfit(catalog, *asked, "-o", str(tmp_path / "t.csv")).returncode == 0
+    assert rackfit(*asked, "-o", str(tmp_path / "t.csv"), catalog=catalog).returncode == 0
     with (tmp_path / "t.csv").open(encoding="utf-8", newline="") as handle:
         assert len(list(csv.DictReader(handle))) == len(found["results"]) == 21
-    summary = rackfit(catalog, *asked[:2], "--provider", "NVIDIA", "--limit", "2")
+    summary = rackfit(*asked[:2], "--provider", "NVIDIA", "--limit", "2", catalog=catalog)
     assert summary.returncode == 0 and "the first 2 of" in summary.stderr

@@ -151,4 +151,5 @@ def test_every_relation_can_be_taken(connection: sqlite3.Connection, tmp_path: P
     for name in relations(connection):
         selection = select(connection, name)
         few = Selection(name, f"{selection.sql} limit 5", table=name)
-        export(connection, few, tmp_path / f"{name}.csv", package=False)
+        report = export(connection, few, tmp_path / f"{name}.csv", package=False)
+        assert report.rows <= 5 and report.path.read_text(encoding="utf-8").count(","), name

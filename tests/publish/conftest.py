@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -26,5 +27,16 @@ def get(served: Any) -> Callable[..., Any]:
 
     def ask(path: str, follow: bool = True) -> Any:
         return asyncio.run(served.client.get(path, follow_redirects=follow))
+
+    return ask
+
+
+@pytest.fixture
+def sql(get: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Ask for the only value of a query."""
+
+    def ask(text: str) -> Any:
+        (row,) = get("/catalog.json?" + urlencode({"_shape": "arrays", "sql": text})).json()["rows"]
+        return row[0]
 
     return ask

@@ -14,12 +14,6 @@ from rackfit.ask.cost import cost_one, cost_question
 ASKED = {"model": "qwen3-8b", "on": "rtx-4090", "kwh_price": "0.30", "hosted_price": "5", "discount_rate": "0.1"}
 
 
-def sql(get, text):
-    """Return the only value of a query."""
-    (row,) = get("/catalog.json?" + urlencode({"_shape": "arrays", "sql": text})).json()["rows"]
-    return row[0]
-
-
 def test_page_says_what_every_figure_is(get):
     """Offers with date and source, owned hours with their parts, what was assumed, and a form with the inputs."""
     text = get("/cost?" + urlencode(ASKED)).text
@@ -30,7 +24,7 @@ def test_page_says_what_every_figure_is(get):
         assert f'name="{name}" value="{value}"' in text
 
 
-def test_page_json_csv_sql_and_python_agree(get, connection):
+def test_page_json_csv_sql_and_python_agree(get, connection, sql):
     """The same answer whatever the way."""
     figures = {name: float(ASKED[name]) for name in ("kwh_price", "hosted_price", "discount_rate")}
     answer = cost_one(connection, cost_question(model="qwen3-8b", on="rtx-4090", **figures))
@@ -42,16 +36,16 @@ def test_page_json_csv_sql_and_python_agree(get, connection):
     assert float(rented[0]["per_million_likely"]) == answer["offers"][0]["per_million"][0]["likely"]
     assert {row["figure"] for row in rows if row["per_million_likely"]} == {"estimate"}
     assert {row["currency"] for row in rows} == {"USD"}
-    again = json.loads(sql(get, "select cost_json('qwen3-8b', 'rtx-4090')"))
+    again = json.loads(sql("select cost_json('qwen3-8b', 'rtx-4090')"))
     assert again["offers"][0]["price_per_hour"] == answer["offers"][0]["price_per_hour"]
 
 
-def test_functions_of_money(get):
+def test_functions_of_money(get, sql):
     """3.60 an hour at 1000 tokens/s is 1 per million, half used 2; 35,040 over 4 years and 1 kW at 0.2 x 1.5 is 1.3."""
-    assert sql(get, "select cost_per_million_tokens(3.6, 1000)") == pytest.approx(1.0)
-    assert sql(get, "select cost_per_million_tokens(3.6, 1000, 0.5)") == pytest.approx(2.0)
-    assert sql(get, "select owned_hour(35040, 4, 1000, 0.2, 1.5)") == pytest.approx(1.3)
-    assert sql(get, "select break_even_utilisation(1.0, 2.0)") == pytest.approx(0.5)
+    assert sql("select cost_per_million_tokens(3.6, 1000)") == pytest.approx(1.0)
+    assert sql("select cost_per_million_tokens(3.6, 1000, 0.5)") == pytest.approx(2.0)
+    assert sql("select owned_hour(35040, 4, 1000, 0.2, 1.5)") == pytest.approx(1.3)
+    assert sql("select break_even_utilisation(1.0, 2.0)") == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +54,9 @@ def test_functions_of_money(get):
      "owned_hour(null, 2, 3, 0.1)", "break_even_utilisation(1, null)", "break_even_utilisation(1, 0.5, 0.5)",
      "cost_json(null, 'rtx-4090')"],
 )  # fmt: skip
-def test_no_price_no_figure(get, call):
+def test_no_price_no_figure(get, call, sql):
     """What is unknown stays unknown."""
-    assert sql(get, f"select {call}") is None
+    assert sql(f"select {call}") is None
 
 
 def test_a_bad_figure_in_sql_is_explained(get):

@@ -12,12 +12,6 @@ import pytest
 ASKED = {"model": "llama-3.1-70b", "on": "8x a100-pcie-80gb"}
 
 
-def sql(get, text):
-    """Return the only value of a query."""
-    (row,) = get("/catalog.json?" + urlencode({"_shape": "arrays", "sql": text})).json()["rows"]
-    return row[0]
-
-
 def test_every_figure_says_what_it_is(get):
     """Bound, estimate and range stand beside one another, with what was assumed, and a picture of the memory."""
     text = get("/speed?" + urlencode(ASKED)).text
@@ -36,31 +30,31 @@ def test_every_figure_says_what_it_is(get):
     assert "times as fast as device memory" in text
 
 
-def test_page_json_and_sql_agree(get):
+def test_page_json_and_sql_agree(get, sql):
     """The same figures whatever the way: page data, CSV, SQL."""
     body = get("/speed.json?" + urlencode(ASKED)).json()
     row = next(row for row in body["scaling"] if (row["strategy"], row["degree"]) == ("TP", 8))
     listed = list(csv.DictReader(io.StringIO(get("/speed.csv?" + urlencode(ASKED)).text)))
-    again = json.loads(sql(get, "select scaling_json('llama-3.1-70b', '8x a100-pcie-80gb')"))
+    again = json.loads(sql("select scaling_json('llama-3.1-70b', '8x a100-pcie-80gb')"))
 
     assert 0.4 <= row["efficiency"] <= 0.6
     assert again == body["scaling"]
     assert [float(one["efficiency"]) for one in listed] == [pytest.approx(one["efficiency"]) for one in again]
     assert {one["figure"] for one in listed} == {"estimate"}
-    speed = json.loads(sql(get, "select speed_json('llama-3.1-70b', '8x a100-pcie-80gb')"))
+    speed = json.loads(sql("select speed_json('llama-3.1-70b', '8x a100-pcie-80gb')"))
     assert speed["decode"] == body["speed"]["decode"]
-    assert sql(get, "select tokens_per_s('llama-3.1-70b', '8x a100-pcie-80gb')") == speed["decode"][0]["tokens_per_s"]
+    assert sql("select tokens_per_s('llama-3.1-70b', '8x a100-pcie-80gb')") == speed["decode"][0]["tokens_per_s"]
 
 
-def test_functions_answer_nothing_for_nothing(get):
+def test_functions_answer_nothing_for_nothing(get, sql):
     """A join that found no model stays empty."""
     for call in ("speed_json(null, 'h100-sxm5-80gb')", "scaling_json('', 'x')", "attention_json(null, 'x')"):
-        assert sql(get, f"select {call}") is None
+        assert sql(f"select {call}") is None
 
 
-def test_attention_in_sql(get):
+def test_attention_in_sql(get, sql):
     """128K tokens of one head: 34.4 GB (seed chapter)."""
-    found = json.loads(sql(get, "select attention_json('qwen3-8b', 'h100-sxm5-80gb', 131072)"))
+    found = json.loads(sql("select attention_json('qwen3-8b', 'h100-sxm5-80gb', 131072)"))
 
     assert found["layers"][0]["score_bytes_per_head"] == pytest.approx(34.4e9, rel=0.002)
 
