@@ -51,6 +51,7 @@ def told(connection: sqlite3.Connection, value: float, shared: dict[str, str], *
         (4, "fp32", "act_ckpt=none", 14949),
         (1, "fp32", "act_ckpt=none;grad_accum=4", 8681),
         (1, "fp32", "act_ckpt=full;grad_accum=4", 6775),
+        (4, "fp16 mixed", "act_ckpt=none", 13939),
         (1, "fp16 mixed", "act_ckpt=full;grad_accum=4", 7275),
         (4, "fp32", "act_ckpt=none;optimizer=adafactor", 12295),
     ],
@@ -58,12 +59,17 @@ def told(connection: sqlite3.Connection, value: float, shared: dict[str, str], *
 def test_activations_are_as_wide_as_they_are_computed(
     connection: sqlite3.Connection, batch: int, precision: str, settings: str, value: float
 ) -> None:
-    """fp32 activations and scores of unfused attention take twice the bytes; states follow the optimizer."""
+    """fp32 activations and scores of unfused attention take twice the bytes; states follow the optimizer.
+
+    Under autocast the softmax is fp32 too: 16 bits elsewhere save 7 % of the peak at a batch of 4.
+    """
     found = told(
         connection, value, BERT, batch=batch, precision_or_quant=precision, other_config=f"method=full;{settings}"
     )
 
     assert found.estimate == pytest.approx(value, rel=0.2)
+    assert found.low is not None and found.high is not None
+    assert found.low <= value <= found.high
 
 
 @pytest.mark.parametrize(

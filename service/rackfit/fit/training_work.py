@@ -72,10 +72,13 @@ def _buckets(job: Job, held: Held) -> float:
 
 def _cast_weights(job: Job, held: Held) -> float:
     """Return the bytes of 16-bit copies that autocast makes of fp32 weights and the backward pass still needs."""
-    if not job.rules.autocasts or job.adapter is not None or job.parallel.zero == 3:
-        return 0.0
+    return 2.0 * held.total if _autocasts(job) and job.parallel.zero != 3 else 0.0
+
+
+def _autocasts(job: Job) -> bool:
+    """Return whether operations cast weights that are kept in 32 bits."""
     widened = job.recipe.state.weights == 4 and job.recipe.compute_bytes == 2
-    return 2.0 * held.total if widened else 0.0
+    return job.rules.autocasts and job.adapter is None and widened
 
 
 def _dequantised(job: Job) -> float:
@@ -138,7 +141,7 @@ def _kept(job: Job, held: Held) -> tuple[float, float]:
         parts = layer_kept(model, group, job.rules, job.adapter, job.drops)
         whole = _width(job) * divided(parts, parallel) * tokens
         if not job.flash and job.recompute in ("none", "full", "selective_op"):
-            whole += _width(job) * scores_kept(group, job.sequence_length) * tokens / parallel.tp
+            whole += _width(job) * scores_kept(group, job.sequence_length, _autocasts(job)) * tokens / parallel.tp
         transient = _width(job) * backward_work(model, group) * tokens / parallel.tp
         transient += 0.0 if job.flash else scores_work(group, job.sequence_length) * tokens / parallel.tp
         if job.tiled_mlp:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from rackfit.memory.domain import LayerGroup, Model
+from rackfit.memory.domain import LayerGroup, Model, Precision
 from rackfit.memory.training.activations import (
     divided,
     gpt_layer_bytes,
@@ -12,8 +14,9 @@ from rackfit.memory.training.activations import (
     layer_kept,
     score_ratio,
 )
-from rackfit.memory.training.domain import Parallel
+from rackfit.memory.training.domain import Adapter, Parallel
 from rackfit.memory.training.overheads import MEGATRON, TRANSFORMERS
+from rackfit.memory.training.recipes import ADAPTER_BF16
 
 
 def block(d: int, heads: int, kv_heads: int, d_ff: int, gated: bool) -> tuple[Model, LayerGroup]:
@@ -100,3 +103,25 @@ def test_the_first_stage_of_a_pipeline_holds_most() -> None:
 
     assert [in_flight(stage, parallel) for stage in range(4)] == [4, 3, 2, 1]
     assert in_flight(0, Parallel(pp=4, micro_batches=2)) == 2
+
+
+def test_inputs_of_adapted_matrices_are_counted_once_where_they_are_one() -> None:
+    """Queries and values of plain heads read one input; of latent attention the value's is narrower, and both stay.
+
+    Whatever order the names of targets have: they are a set.
+    """
+    model, plain = block(4096, 32, 8, 14336, gated=True)
+    base = Precision("bf16", "fp", 16.0, 16.0, frozenset(), None)
+    latent_model = replace(model, q_lora_rank=None, kv_lora_rank=512, qk_rope_head_dim=64)
+    latent = replace(plain, attention="mla", d_k=192, d_v=128)
+
+    def copies(shape: Model, group: LayerGroup, *names: str) -> float:
+        kept = [
+            layer_kept(shape, group, TRANSFORMERS, Adapter(8, frozenset(targets), ADAPTER_BF16, base))[0]
+            for targets in (names, reversed(names), ())
+        ]
+        assert kept[0] == kept[1]
+        return kept[0] - kept[2]
+
+    assert copies(model, plain, "q", "v") == 2 * 4096
+    assert copies(latent_model, latent, "q", "v") == 2 * (4096 + 512)

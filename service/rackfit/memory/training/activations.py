@@ -13,6 +13,9 @@ from rackfit.memory.training.lora import matrix_shapes
 
 SCORE_BYTES = 5.0
 """Bytes per score of attention without a fused kernel: softmax output 2, its dropout's output 2, mask 1."""
+SCORE_BYTES_AUTOCAST = 11.0
+"""The same where 32-bit weights are cast for each operation: the softmax runs in 32 bits, so that its output and its
+dropout's are 4 each, the mask 1, and the values are weighted by a 16-bit copy (torch, autocast operation reference)."""
 SCORE_WORK = 8.0
 """Bytes per score while the backward pass goes through attention without a fused kernel: the gradients of the softmax's
 output and input, fp32 each, beside what is kept."""
@@ -140,10 +143,9 @@ def frozen_kept(
     width = 4.0 if adapter.state.weights == 4 else 2.0
     copy = width + 1.0 if adapter.dropout else width if width == 4 else 2.0
     inputs = {name: shape[0] for name, shape in matrix_shapes(model, group).items()}
-    adapted = [name for name in targets if name in inputs]
-    separate = adapted if adapter.dropout else _distinct(adapted)
-    copies = copy * sum(inputs[name] for name in separate)
-    saved = 2.0 * sum(inputs[name] for name in _distinct(list(inputs))) if adapter.saves_inputs else 0.0
+    adapted = {name: wide for name, wide in inputs.items() if name in targets}
+    copies = copy * sum(adapted.values() if adapter.dropout else _distinct(adapted))
+    saved = 2.0 * sum(_distinct(inputs)) if adapter.saves_inputs else 0.0
     kept_tensors = 3.0 if rules.gated_tensors >= 4 else 2.0
     dense, routed = ffn_kept(model, group, kept_tensors if model.gated_ffn else 2.0)
     inner = attention_kept(model, group, rules) + mixer_kept(model, group) + dense
@@ -155,16 +157,16 @@ def frozen_kept(
     return wide * rules.kept_share, inner * rules.kept_share, routed * rules.kept_share
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Return one name per distinct input: q, k and v share one, gate and up share another."""
+def _distinct(inputs: dict[str, float]) -> list[float]:
+    """Return the widths of distinct inputs: q, k and v share one where it is the same, gate and up another."""
     first = {"k": "q", "v": "q", "up": "gate"}
-    groups = {first.get(name, name): name for name in names}
-    return list(groups.values())
+    return [width for _, width in dict.fromkeys((first.get(name, name), width) for name, width in inputs.items())]
 
 
-def scores_kept(group: LayerGroup, sequence: int) -> float:
-    """Return bytes per token of attention scores without a fused kernel: 5 x heads x sequence."""
-    return SCORE_BYTES * (group.n_heads or 0) * sequence if group.attention != "none" else 0.0
+def scores_kept(group: LayerGroup, sequence: int, autocast: bool = False) -> float:
+    """Return bytes per token of attention scores without a fused kernel: 5 x heads x sequence, 11 under autocast."""
+    each = SCORE_BYTES_AUTOCAST if autocast else SCORE_BYTES
+    return each * (group.n_heads or 0) * sequence if group.attention != "none" else 0.0
 
 
 def scores_work(group: LayerGroup, sequence: int) -> float:
