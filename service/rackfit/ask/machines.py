@@ -198,7 +198,7 @@ def _machines(
         text = f"{shown}/{profile}{beside}"
         told = (*NO_PEERS, *_cards_needed(connection, row, profile, count))
         return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, told, sliced=True)]
-    return [
+    machines = [
         Machine(
             device,
             count,
@@ -214,6 +214,18 @@ def _machines(
         )
         for device, text, size in _sized(connection, row, shown, expression.parts[0].name, ram)
     ]
+    return [_as_set(connection, machine, row, expression.remark) for machine in machines]
+
+
+def _as_set(connection: sqlite3.Connection, machine: Machine, row: dict[str, Any], remark: str | None) -> Machine:
+    """Return a machine whose devices have the memory of the setting that stands behind them, if one does."""
+    if remark is None or machine.usable_gib is not None or machine.others:
+        return machine
+    from rackfit.ask.memory_settings import under_setting
+
+    device, note = under_setting(connection, machine.device, row, machine.ram_gb, remark)
+    shown = machine.shown if device is machine.device else f"{machine.shown} ({remark})"
+    return replace(machine, device=device, shown=shown, notes=(*machine.notes, note))
 
 
 def _slice(connection: sqlite3.Connection, row: dict[str, Any], profile: str) -> Device:

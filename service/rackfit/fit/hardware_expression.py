@@ -5,6 +5,7 @@
 2 nodes x dgx-h100                  two systems, or two machines of the devices that follow
 a100-sxm4-80gb/2g.20gb              one MIG partition
 H100 80GB (79.18 GiB usable)        a remark; usable memory in it counts
+a40 (ECC off)                       a setting of the memory; `ask.memory_settings` reads it
 H100 (94GB)                         a size in brackets is part of the name
 """
 
