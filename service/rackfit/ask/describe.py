@@ -88,30 +88,12 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
     limit = setting.subject.max_context
     memory_limit = whole(cell.max_context)
     longest = limit if memory_limit is None else memory_limit if limit is None else min(limit, memory_limit)
-    parts = [round(float(part)) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
-    total, usable = sum(parts), round(float(cell.usable))
     doubt = doubt_of(setting)
     verdict = VERDICTS[int(cell.verdict) if doubt is None else min(int(cell.verdict), TIGHT)]
-    device = setting.machine.device
     answer: dict[str, Any] = {
         **head(setting),
         "layout": _degrees(cell.layout),
-        "per_device": {
-            "weights_bytes": parts[0],
-            "kv_bytes": parts[1],
-            "kv_reserved_bytes": round(float(cell.kv_reserved)),
-            "kv_pool_bytes": round(float(cell.kv_pool)),
-            "workspace_bytes": parts[2],
-            "runtime_bytes": parts[3],
-            "total_bytes": total,
-            "low_bytes": round(float(cell.low)),
-            "high_bytes": round(float(cell.high)),
-            "usable_bytes": usable,
-            "margin_bytes": usable - total,
-            "outside_bytes": round(float(cell.outside)),
-            "reserved_bytes": round(float(cell.reserved)),
-            "device_bytes": round(setting.memory),
-        },
+        "per_device": _per_device(setting, cell),
         "verdict": verdict,
         "limit": limit_term(cell),
         "reason": "; ".join(part for part in (doubt, _reason(VERDICTS[int(cell.verdict)], cell)) if part),
@@ -119,28 +101,53 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         "max_context_memory": memory_limit,
         **_sequences(cell, doubt),
         "warnings": [*warnings_of(setting, cell.layout), *waiting(setting, cell.layout)],
-        "assumptions": [*setting.assumed, *engine_lines(setting, cell.layout)],
+        "assumptions": [*setting.assumed, *engine_lines(setting, cell.layout), *_assumed(setting, cell.layout)],
         "suggestions": [],
     }
     if setting.subject.file is not None:
         answer["artifact"] = _artifact(setting)
-    if not setting.beside.empty:
-        answer["per_device"]["extras"] = _extras(setting, cell)
-    if device.memory_rule not in ("printed", "stated"):
-        answer["assumptions"].append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
-    if setting.in_doubt:
-        answer["assumptions"].append(
-            f"support of {setting.choice.precision_id} by {setting.choice.runtime_id} on {device.name} is not on record"
-        )
-    if cell.layout.devices < setting.devices:
-        used = f"{cell.layout.devices} of {setting.devices}"
-        answer["assumptions"].append(f"layout: uses {used} devices, the others stay idle")
-    if setting.choice.support in WIDENED:
-        answer["assumptions"] += _widened(setting)
-    bits = setting.precision.bits
-    if bits < 8:
-        answer["assumptions"].append("below 8 bits quality depends on method and task: evaluate on your own set")
     return answer
+
+
+def _per_device(setting: Setting, cell: Cell) -> dict[str, Any]:
+    """Return the bytes of the fullest device: parts, their sum with its range, and the limit that it counts against."""
+    parts = [round(float(part)) for part in (cell.weights, cell.kv, cell.workspace, cell.runtime)]
+    total, usable = sum(parts), round(float(cell.usable))
+    held: dict[str, Any] = {
+        "weights_bytes": parts[0],
+        "kv_bytes": parts[1],
+        "kv_reserved_bytes": round(float(cell.kv_reserved)),
+        "kv_pool_bytes": round(float(cell.kv_pool)),
+        "workspace_bytes": parts[2],
+        "runtime_bytes": parts[3],
+        "total_bytes": total,
+        "low_bytes": round(float(cell.low)),
+        "high_bytes": round(float(cell.high)),
+        "usable_bytes": usable,
+        "margin_bytes": usable - total,
+        "outside_bytes": round(float(cell.outside)),
+        "reserved_bytes": round(float(cell.reserved)),
+        "device_bytes": round(setting.memory),
+    }
+    if not setting.beside.empty:
+        held["extras"] = _extras(setting, cell)
+    return held
+
+
+def _assumed(setting: Setting, layout: Layout) -> list[str]:
+    """Return what an answer rests on that the question and its defaults do not say."""
+    device, choice, notes = setting.machine.device, setting.choice, []
+    if device.memory_rule not in ("printed", "stated"):
+        notes.append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
+    if setting.in_doubt:
+        notes.append(f"support of {choice.precision_id} by {choice.runtime_id} on {device.name} is not on record")
+    if layout.devices < setting.devices:
+        notes.append(f"layout: uses {layout.devices} of {setting.devices} devices, the others stay idle")
+    if choice.support in WIDENED:
+        notes += _widened(setting)
+    if setting.precision.bits < 8:
+        notes.append("below 8 bits quality depends on method and task: evaluate on your own set")
+    return notes
 
 
 def _sequences(cell: Cell, doubt: str | None) -> dict[str, Any]:

@@ -157,63 +157,37 @@ def _accelerators(connection: sqlite3.Connection, shapes: list[dict[str, Any]]) 
 def _machines(
     connection: sqlite3.Connection, expression: HardwareExpression, found: Resolved, target: str, count: int
 ) -> list[Machine]:
-    """Return the machine of a record: several where a chip's name leaves open how much shared memory it has."""
-    nodes, notes, ram = expression.nodes, [], None
-    if found.kind == "system":
-        system = row_of(connection, "systems", "system_id", target)
-        if not system["accelerator_id"]:
-            raise UnsupportedError(f"{target} has no accelerator on record")
-        row = row_of(connection, "accelerators", "accelerator_id", system["accelerator_id"])
-        ram = system["host_ram_gb"]
-        per_node = system["accelerator_count"]
-        nodes, count = nodes * count, per_node * nodes * count
-        shown = target if nodes == 1 else f"{nodes} nodes x {target}"
-    else:
-        row = row_of(connection, "accelerators", "accelerator_id", target)
-        count = count * nodes
-        shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count // nodes}x {target}"
-    rows = [_other_row(connection, part) for part in expression.parts[1:]]
-    others = tuple(
-        (_other(connection, part, other), part.count * each * nodes)
-        for part, (other, each) in zip(expression.parts[1:], rows, strict=True)
-    )
-    notes += [
-        f"{one['name']} is not sold with other devices in one host: these would be several machines"
-        for one in (row, *(other for other, _ in rows))
-        if others and not one["multi_device"]
+    """Return the machine of a record: several where a chip's name leaves open how much shared memory it has.
+
+    Raises:
+        UnsupportedError: a system without accelerators, or a device whose memory is not known.
+    """
+    named = _named(connection, found, target, count, expression.nodes)
+    row, count, nodes = named.row, named.count, named.nodes
+    others, beside, alone = _unlike(connection, expression, nodes)
+    notes = [
+        f"{name} is not sold with other devices in one host: these would be several machines"
+        for name in (*([] if row["multi_device"] or not others else [row["name"]]), *alone)
     ]
-    beside = "".join(
-        f" + {number // nodes}x {device.accelerator_id}{'/' + part.profile if part.profile else ''}"
-        for part, (device, number) in zip(expression.parts[1:], others, strict=True)
-    )
-    sliced = any(part.profile for part in expression.parts)
     if row["fit_memory_bytes"] is None and expression.usable_gib is None:
         raise UnsupportedError(f"{row['accelerator_id']}: its memory is not known, so nothing can be fitted")
     if not row["multi_device"] and count > 1 and found.kind != "system":
         notes.append(f"{row['name']} is not sold with several in one host: {count} of them would be as many machines")
-    link = row["scaleup_interconnect"] or row["pcie"]
-    profile = expression.parts[0].profile
+    profile, usable = expression.parts[0].profile, expression.usable_gib
     if profile is not None:
-        slice_ = _slice(connection, row, profile)
-        text = f"{shown}/{profile}{beside}"
+        shown = f"{named.shown}/{profile}{beside}"
         told = (*NO_PEERS, *_cards_needed(connection, row, profile, count))
-        return [Machine(slice_, count, nodes, 1, text, expression.usable_gib, None, others, told, sliced=True)]
+        slice_ = _slice(connection, row, profile)
+        return [Machine(slice_, count, nodes, 1, shown, usable, None, others, told, sliced=True)]
+    per_domain = (count + sum(number for _, number in others)) // nodes
+    link, sliced = row["scaleup_interconnect"] or row["pcie"], any(part.profile for part in expression.parts)
     machines = [
         Machine(
-            device,
-            count,
-            nodes,
-            (count + sum(number for _, number in others)) // nodes,
-            text + beside,
-            expression.usable_gib,
-            link,
-            others,
-            tuple(notes),
-            sliced=sliced,
+            device, count, nodes, per_domain, text + beside, usable, link, others, tuple(notes), sliced=sliced,
             ram_gb=size,
         )
-        for device, text, size in _sized(connection, row, shown, expression.parts[0].name, ram)
-    ]
+        for device, text, size in _sized(connection, row, named.shown, expression.parts[0].name, named.ram)
+    ]  # fmt: skip
     return [_as_set(connection, machine, row, expression.remark) for machine in machines]
 
 
@@ -226,6 +200,55 @@ def _as_set(connection: sqlite3.Connection, machine: Machine, row: dict[str, Any
     device, note = under_setting(connection, machine.device, row, machine.ram_gb, remark)
     shown = machine.shown if device is machine.device else f"{machine.shown} ({remark})"
     return replace(machine, device=device, shown=shown, notes=(*machine.notes, note))
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What the first part of an expression stands for."""
+
+    row: dict[str, Any]
+    """The accelerator's."""
+    count: int
+    """Devices in all nodes."""
+    nodes: int
+    shown: str
+    ram: float | None = None
+    """RAM of one node, GB, where a system was named."""
+
+
+def _named(connection: sqlite3.Connection, found: Resolved, target: str, count: int, nodes: int) -> _Named:
+    """Return the accelerator of a record, and how many of it are in how many nodes.
+
+    Raises:
+        UnsupportedError: a system without accelerators.
+    """
+    if found.kind != "system":
+        shown = f"{count}x {target}" if nodes == 1 else f"{nodes} nodes x {count}x {target}"
+        return _Named(row_of(connection, "accelerators", "accelerator_id", target), count * nodes, nodes, shown)
+    system = row_of(connection, "systems", "system_id", target)
+    if not system["accelerator_id"]:
+        raise UnsupportedError(f"{target} has no accelerator on record")
+    row = row_of(connection, "accelerators", "accelerator_id", system["accelerator_id"])
+    nodes *= count
+    shown = target if nodes == 1 else f"{nodes} nodes x {target}"
+    return _Named(row, system["accelerator_count"] * nodes, nodes, shown, system["host_ram_gb"])
+
+
+def _unlike(
+    connection: sqlite3.Connection, expression: HardwareExpression, nodes: int
+) -> tuple[tuple[tuple[Device, int], ...], str, list[str]]:
+    """Return the unlike devices with their counts in all nodes, how they are shown, and those that are sold alone."""
+    parts = expression.parts[1:]
+    rows = [_other_row(connection, part) for part in parts]
+    others = tuple(
+        (_other(connection, part, other), part.count * each * nodes)
+        for part, (other, each) in zip(parts, rows, strict=True)
+    )
+    shown = "".join(
+        f" + {number // nodes}x {device.accelerator_id}{'/' + part.profile if part.profile else ''}"
+        for part, (device, number) in zip(parts, others, strict=True)
+    )
+    return others, shown, [other["name"] for other, _ in rows if not other["multi_device"]]
 
 
 def _slice(connection: sqlite3.Connection, row: dict[str, Any], profile: str) -> Device:
