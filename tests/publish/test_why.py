@@ -35,6 +35,9 @@ def test_the_cache_of_llama_8b_is_that_of_the_document(get):
         ("model=qwen3-32b&on=rtx-4090&sequences=0", 400, "sequences"),
         ("model=qwen3-32b&on=rtx-4090&precision=q5_banana", 404, "unknown"),
         ("model=qwen3-32b&on=0x+rtx-4090", 400, "expected"),
+        ("model=LFM2-350M-F17.gguf&on=rtx-4090", 404, "LFM2-350M-F16.gguf"),
+        ("model=/tmp&on=rtx-4090", 404, "unknown"),
+        ("model=/etc/hosts.json&on=rtx-4090", 404, "unknown"),
         ("model=" + "x" * 500 + "&on=rtx-4090", 400, "characters"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from rackfit.ask.question import Subject
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.published import PublishedFile
-from rackfit.modelfiles.paths import is_there
+from rackfit.modelfiles.paths import is_own_file
 from rackfit.modelfiles.reading import ModelFile, read_model_file, read_text
 
 
@@ -17,9 +17,9 @@ def model_argument(text: str) -> str | Subject:
     Published files have names that look like paths: whether one is on record is for the catalog to say.
 
     Raises:
-        UnsupportedError: a file that cannot be read, with the reason.
+        UsageError: no such file. UnsupportedError: a file that cannot be read, with the reason.
     """
-    return read_model(Path(text).expanduser()) if is_there(text) else text
+    return read_model(Path(text).expanduser()) if is_own_file(text) else text
 
 
 def read_model(path: Path | str) -> Subject:

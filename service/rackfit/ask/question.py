@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from rackfit.catalog.context import read_context
 from rackfit.catalog.read import read_model, row_of, rows_of
 from rackfit.catalog.resolve import resolve
-from rackfit.errors import UsageError
+from rackfit.errors import UnknownNameError, UsageError
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.published import PublishedFile
-from rackfit.modelfiles.paths import is_model_path
 
 DEFAULT_CONTEXT = 8192
+GGUF = ".gguf"
 MOST_NEAR = 3
 """Published files that are named where one is not on record."""
 SIXTEEN_BIT_CACHE = "kv_bf16"
@@ -127,16 +127,16 @@ def find_model(connection: sqlite3.Connection, name: str | Subject) -> Subject:
     """Return the model that a name stands for; one that was read from a file is itself.
 
     Raises:
-        UnknownNameError, AmbiguousNameError: from resolution.
-        UsageError: the name is that of a file, which is neither there nor on record as a published one.
+        UnknownNameError, AmbiguousNameError: from resolution;
+            also for the name of a GGUF file that is neither there nor on record as a published one.
     """
     if isinstance(name, Subject):
         return name
     named = _published(connection, name)
     if named is not None:
         return named
-    if is_model_path(name):
-        raise UsageError(f"no file {name}{_published_near(connection, name)}")
+    if name.casefold().endswith(GGUF):
+        raise UnknownNameError("model or file", name, _published_near(connection, name))
     found = resolve(connection, "model", name)
     row = row_of(connection, "models", "model_id", found.id)
     limit = row["max_context"]
@@ -176,17 +176,14 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
     )  # fmt: skip
 
 
-def _published_near(connection: sqlite3.Connection, name: str) -> str:
-    """Return what to add to a file that is not there: the published files that have it at the end, or are like it."""
-    if not name.casefold().endswith(".gguf"):
-        return ""
+def _published_near(connection: sqlite3.Connection, name: str) -> list[str]:
+    """Return the published files that have a name at the end, or whose own name is like it."""
     ids = [row["artifact_id"] for row in rows_of(connection, "select artifact_id from artifacts order by artifact_id")]
     tail = name.casefold().rsplit("/", 1)[-1]
-    by_tail = {one.casefold().rsplit("/", 1)[-1]: one for one in ids if ".gguf" in one.casefold()}
+    by_tail = {one.casefold().rsplit("/", 1)[-1]: one for one in ids if GGUF in one.casefold()}
     same = [one for one in ids if one.casefold().endswith(f"/{tail}")]
     near = same or [by_tail[one] for one in get_close_matches(tail, by_tail, MOST_NEAR)]
-    known = ", and no published file of that name is on record"
-    return f"{known}; did you mean {', '.join(near[:MOST_NEAR])}?" if near else known
+    return near[:MOST_NEAR]
 
 
 def _stated_limit(connection: sqlite3.Connection, name: str) -> int | None:

@@ -85,9 +85,9 @@ class Model(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the file where the text is a path."""
-        from rackfit.modelfiles.paths import is_there
+        from rackfit.modelfiles.paths import is_own_file
 
-        if not isinstance(value, str) or not is_there(value):
+        if not isinstance(value, str) or not is_own_file(value):
             return value
         from rackfit.ask.model_files import model_argument
 

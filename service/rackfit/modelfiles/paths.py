@@ -18,9 +18,9 @@ def is_model_path(text: str) -> bool:
     return _is_folder(text)
 
 
-def is_there(text: str) -> bool:
-    """Return whether a MODEL argument is a path to something that is there."""
-    return _is_folder(text) or (text.casefold().endswith(ENDINGS) and Path(text).expanduser().exists())
+def is_own_file(text: str) -> bool:
+    """Return whether a MODEL argument is to be read as a file: published GGUF files have names that look like paths."""
+    return is_model_path(text) and (not text.casefold().endswith(".gguf") or Path(text).expanduser().exists())
 
 
 def _is_folder(text: str) -> bool:
