@@ -77,3 +77,19 @@ def test_estimates_are_near_published_files(connection: sqlite3.Connection, prec
 
     assert len(errors) >= 5
     assert sorted(errors)[int(0.9 * len(errors))] < within
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mlx-community/GLM-5",
+        "mlx-community/Qwen3.6-35B-A3B-bf16",
+        "unsloth/GLM-5-GGUF/BF16/GLM-5-BF16-00001-of-00033.gguf",
+        "unsloth/Qwen3.6-35B-A3B-GGUF/BF16/Qwen3.6-35B-A3B-BF16-00001-of-00002.gguf",
+    ],
+)
+def test_prediction_layers_by_publisher(connection: sqlite3.Connection, name: str) -> None:
+    """MLX files come without prediction layers, GGUF files of GLM with them: 20 GB of GLM-5 are one or the other."""
+    answer = fit_one(connection, FitQuestion(model=name, on="8x h200-sxm-141gb"), suggest=False)
+
+    assert abs(answer["artifact"]["difference_bytes"]) < 0.001 * answer["artifact"]["bytes"]

@@ -41,7 +41,11 @@ def pasted_model(text: str, name: str = "config.json") -> Subject:
 
 
 def _subject(file: ModelFile) -> Subject:
-    weights = PublishedFile(file.name, file.bytes, file.with_towers) if file.bytes and file.precision_id else None
+    weights = (
+        PublishedFile(file.name, file.bytes, file.with_towers, file.with_towers)
+        if file.bytes and file.precision_id
+        else None
+    )
     read = f"model: read from {file.name}, not from a record"
     if file.bytes and weights is None:
         read += f"; its {file.bytes:,} bytes are not used, for its format is not known"

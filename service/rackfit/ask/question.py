@@ -11,7 +11,7 @@ from rackfit.catalog.read import read_model, row_of, rows_of
 from rackfit.catalog.resolve import resolve
 from rackfit.errors import UnknownNameError, UsageError
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.published import PublishedFile
+from rackfit.memory.published import PublishedFile, holds_predictions
 
 DEFAULT_CONTEXT = 8192
 GGUF = ".gguf"
@@ -169,7 +169,9 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
     row, checkpoint = (whole or found)[0], name.strip().casefold()
     known = rows_of(connection, "select max_context from checkpoints where checkpoint_id = ?", checkpoint)
     limit = (known[0]["max_context"] if known else None) or _stated_limit(connection, checkpoint) or row["max_context"]
-    file = PublishedFile(row["artifact_id"], row["bytes"], ".gguf" not in checkpoint)
+    file = PublishedFile(
+        row["artifact_id"], row["bytes"], GGUF not in checkpoint, holds_predictions(row["artifact_id"], row["model_id"])
+    )
     return Subject(
         Anatomy(read_model(connection, row["model_id"])), row["model_id"], checkpoint if known else None,
         row["precision_id"], limit, file,
