@@ -91,3 +91,13 @@ def test_bad_questions(
 
     assert named in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_one_more_model_makes_none_better(connection: sqlite3.Connection) -> None:
+    """Alone it is a `no` at the engine's share, and the other is asked beyond its limit: together at most tight."""
+    said = FitQuestion(on="h100-sxm5-80gb", context=40960)
+    answer = fit_together(connection, ["qwen3-32b", "all-minilm-l6-v2"], said)
+
+    assert {row["verdict_alone"] for row in answer["models"]} == {"no", "tight"}
+    assert answer["verdict"] == "tight"
+    assert not [line for line in answer["assumptions"] if line.startswith("utilization")]

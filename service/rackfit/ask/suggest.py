@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from typing import Any
 
@@ -9,6 +10,7 @@ from rackfit.ask.other_hardware import larger_cards, more_of_the_same
 from rackfit.ask.question import FitQuestion
 from rackfit.errors import RackfitError
 from rackfit.fit.verdicts import RUNNING
+from rackfit.memory.budget import GIB
 
 MOST = 5
 
@@ -75,6 +77,8 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
     tried: list[tuple[str, dict[str, Any]]] = []
     if any(getattr(question, name) for name in ("tp", "pp", "ep", "dp")):
         tried.append(("let the layout be chosen", {"tp": None, "pp": None, "ep": None, "dp": None}))
+    if (larger := _larger_share(question, answer)) is not None:
+        tried.append((f"a share of {larger} of the device", {"utilization": larger}))
     longest = answer["max_context_memory"]
     if longest and longest >= 1024 and answer["context"] > longest:
         shorter = longest // 1024 * 1024
@@ -102,6 +106,16 @@ def _changes(question: FitQuestion, answer: dict[str, Any]) -> list[tuple[str, d
     tried.append(("weights as GGUF Q4_K_M", {"precision": "q4_k_m"}))
     tried += _in_ram(question, answer)
     return tried
+
+
+def _larger_share(question: FitQuestion, answer: dict[str, Any]) -> float | None:
+    """Return the smallest share of a device that the high estimate needs, where the engine takes a share; else None."""
+    held = answer["per_device"]
+    if held is None or not held["usable_bytes"] < held["high_bytes"] <= held["device_bytes"]:
+        return None
+    if not any(line.startswith("utilization:") for line in answer["assumptions"]) and question.utilization is None:
+        return None
+    return math.ceil(100 * (held["high_bytes"] + round((question.reserve_gib or 0) * GIB)) / held["device_bytes"]) / 100
 
 
 def _replicates(answer: dict[str, Any]) -> bool:

@@ -18,6 +18,8 @@ from rackfit.ask.question import FitQuestion, Subject, find_model, read_context
 from rackfit.errors import UsageError
 from rackfit.memory.budget import GIB
 
+DEFAULT_SHARE = "utilization:"
+"""Start of the line that says an engine's default share: together each engine is given a share of its own."""
 SHARING = "share_of_total"
 """Equation of engines that are given a share of the whole device."""
 
@@ -52,6 +54,9 @@ def fit_together(
     refused = [row for row in rows if row["verdict_alone"] == "cannot_run"]
     head = {"models": rows, "hardware": answers[0]["hardware"]}
     notes = list(dict.fromkeys(line for answer in answers for line in answer["assumptions"]))
+    if question.utilization is None:
+        notes = [line for line in notes if not line.startswith(DEFAULT_SHARE)]
+    head["warnings"] = list(dict.fromkeys(line for answer in answers for line in answer["warnings"]))
     if refused:
         why = "; ".join(f"{row['model']}: {row['reason']}" for row in refused)
         return {**head, "per_device": None, "verdict": "cannot_run", "reason": why, "assumptions": notes}
@@ -102,8 +107,8 @@ def _sum(rows: list[dict[str, Any]], device: int, spread: float) -> dict[str, An
     total, low, high = (sum(row[f"needed{part}_bytes"] for row in rows) for part in ("", "_low", "_high"))
     verdict = "fits" if high <= device * (1 - spread) else "tight" if total <= device else "no"
     worst = min((row["verdict_alone"] for row in rows), key=("no", "tight", "fits").index)
-    if worst == "tight" and verdict == "fits":
-        verdict = "tight"
+    if worst != "fits" and verdict == "fits":
+        verdict = "tight"  # another model beside it makes none better than it is alone
     largest = max(rows, key=lambda row: int(row["needed_bytes"]))
     what = f"{total / GIB:.2f} GiB per device for all of them against {device / GIB:.2f} GiB"
     ends = {

@@ -32,7 +32,7 @@ def show_together(answer: Mapping[str, Any]) -> None:
         click.echo("", color=False)
         names = (("needed", "total_bytes"), ("at most", "high_bytes"), ("of", "usable_bytes"), ("left", "margin_bytes"))
         show_pairs([(label, _gib(device[name])) for label, name in names])
-    for line in answer["assumptions"]:
+    for line in (*answer["warnings"], *answer["assumptions"]):
         click.echo(f"- {line}", color=False)
 
 
