@@ -2,7 +2,8 @@
 
 Sources: Qwen documentation, speed benchmark of Qwen2.5 (docs/source/benchmark/speed_benchmark.rst at 010c37c;
 Transformers 4.46.0, max_memory_allocated over 2^30) and of Qwen2 (the same page of v2.0; Transformers 4.38.2);
-ml-explore/mlx-lm, BENCHMARKS.md (0.28.2), pull requests 839 (DeepSeek-V3) and 1781 (Qwen3.8-27B).
+ml-explore/mlx-lm, BENCHMARKS.md (0.28.2), pull requests 839 (DeepSeek-V3) and 1781 (Qwen3.8-27B); Transformers
+documentation, optimizing LLMs for speed and memory (OctoCoder, bytes over 2^30).
 """
 
 from __future__ import annotations
@@ -83,6 +84,14 @@ def test_peaks_of_mlx(
     )  # fmt: skip
 
     assert found.estimate == pytest.approx(printed, rel=0.02)
+
+
+@pytest.mark.parametrize(("precision", "printed"), [("bf16", 29.0260), ("bnb int8", 15.2197), ("bnb fp4", 9.5436)])
+def test_peaks_of_the_optimisation_guide(connection: sqlite3.Connection, precision: str, printed: float) -> None:
+    """OctoCoder, a StarCoder, 60 tokens: weights by format, and under 4 bits the matrix that is widened."""
+    found = told(connection, "bigcode/octocoder", precision, 20, 60, "transformers 4.34")
+
+    assert found.estimate == pytest.approx(printed, rel=0.07)
 
 
 def test_a_prompt_that_is_not_stated_may_be_long(connection: sqlite3.Connection) -> None:

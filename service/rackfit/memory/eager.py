@@ -103,11 +103,14 @@ def rotary_tables(anatomy: Anatomy, budget: Budget, positions: int | None) -> fl
 
 
 def dequantised_matrix(anatomy: Anatomy, precision: Precision, budget: Budget) -> float:
-    """Return the bytes of the buffer in which kernels of GPTQ int4 widen their largest matrix to 16 bits.
+    """Return the bytes of the 16-bit copy of the largest matrix that kernels of 4-bit weights make at a time.
 
-    AutoGPTQ's ExLlama kernels set it aside once per device (temp_dq_size: inputs x outputs x 2).
+    AutoGPTQ's ExLlama kernels set it aside once per device (temp_dq_size: inputs x outputs x 2); bitsandbytes widens
+    a matrix for its product (MatMul4Bit, dequantize_4bit) under Transformers.
     """
-    if not budget.widens_int4_matrix or not precision.precision_id.startswith("gptq_int4"):
+    buffered = budget.widens_int4_matrix and precision.precision_id.startswith("gptq_int4")
+    widened = budget.runtime_id == "transformers" and precision.family == "bnb" and precision.bits < 8
+    if not (buffered or widened):
         return 0.0
     widest = max((max(group.d_ff or 0, group.moe_d_ff or 0) for group in anatomy.model.groups), default=0)
     return 2.0 * widest * anatomy.model.d_model
