@@ -69,3 +69,16 @@ def test_a_figure_that_may_be_the_drivers(connection: sqlite3.Connection) -> Non
 
     assert unsaid.high is not None and said.high is not None
     assert unsaid.high >= 64 > said.high
+
+
+def test_a_bare_size_is_a_text_model(connection: sqlite3.Connection) -> None:
+    """`7B` stands for the nearest decoder of text: LLaVA 1.5, whose parameters are as near, has a vision tower."""
+    found = told(
+        connection, "method=full;act_ckpt=full", model_id="7B class", params_total="7B", gpu="H100 80GB", gpu_count="8",
+        context_tokens="4096", batch="1", dp_or_zero="ZeRO-3", engine_and_version="transformers",
+        quantity="peak_reserved_gib_per_gpu",
+    )  # fmt: skip
+    named = next(note for note in found.assumed if note.startswith("model: ")).removeprefix("model: ").split(",")[0]
+
+    towers = connection.execute("select count(*) from towers where model_id = ?", (named,)).fetchone()[0]
+    assert towers == 0, named

@@ -92,7 +92,8 @@ def nearest_dense(connection: sqlite3.Connection, params: float, gated: bool = T
     )
     for row in rows:
         anatomy = Anatomy(read_model(connection, row["model_id"]))
-        if anatomy.caches_tokens and not anatomy.has_experts and anatomy.model.gated_ffn == gated and uniform(anatomy):
+        plain = not anatomy.has_experts and not anatomy.model.towers and uniform(anatomy)
+        if anatomy.caches_tokens and plain and anatomy.model.gated_ffn == gated:
             return anatomy
     raise UnsupportedError(f"no model near {params:.3g} parameters")
 
