@@ -7,8 +7,8 @@ import sqlite3
 from rackfit.accuracy.cases import Case
 from rackfit.accuracy.figures import Figure
 from rackfit.accuracy.training import Told
-from rackfit.accuracy.training_jobs import lengths_of
 from rackfit.accuracy.training_models import anatomy_of
+from rackfit.accuracy.training_open import lengths_of
 from rackfit.accuracy.training_words import degrees_of
 from rackfit.ask.machines import find_machines
 from rackfit.catalog.read_speed import read_chip, read_mfu_runs
