@@ -11,6 +11,7 @@ from rackfit.memory.domain import Layout
 from rackfit.memory.eager import cache_surplus, head_while_loading, lasting_bytes, prompt_work
 from rackfit.memory.graphs import released_bytes
 from rackfit.memory.kv_cache import CacheShape, stage_caches
+from rackfit.memory.layouts import spread_layers
 
 CACHE_SPREAD = 0.03
 CAPTURE_DOUBT = 2.25 * GIB
@@ -21,7 +22,8 @@ PEAK_SPREAD_BYTES = 3 * 2**27
 def request_caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
     """Return the cache of one request per stage, in the form in which the engine's version stores it."""
     budget = setting.budget
-    return stage_caches(setting.anatomy, layout, setting.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
+    stages = spread_layers(layout, budget)
+    return stage_caches(setting.anatomy, stages, setting.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
 
 
 def terms_of(setting: CaseSetting):  # type: ignore[no-untyped-def]

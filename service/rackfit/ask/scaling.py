@@ -45,9 +45,8 @@ class Plan:
     @property
     def layout(self) -> Layout:
         """The layout; experts spread over tensor-parallel ranks, each with a share of the tokens."""
-        if self.strategy == "EP":
-            return Layout(tp=self.degree, ep=self.degree)
-        return Layout(**{self.strategy.casefold(): self.degree})
+        n = self.degree
+        return {"TP": Layout(tp=n), "PP": Layout(pp=n), "EP": Layout(tp=n, ep=n), "DP": Layout(dp=n)}[self.strategy]
 
 
 def scaling(

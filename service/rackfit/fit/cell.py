@@ -16,6 +16,7 @@ from rackfit.memory.budget import DEFAULT_KNOBS, Knobs, Terms, engine_terms, eng
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, stage_caches
+from rackfit.memory.layouts import spread_layers
 from rackfit.memory.token_pools import SplitCache, charged_caches, split_states
 from rackfit.memory.weights import as_loaded, outer_bytes, stage_weights
 
@@ -104,7 +105,7 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
 
     llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy.
     """
-    precision = as_held(precision, budget)
+    precision, layout = as_held(precision, budget), spread_layers(layout, budget)
     multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
     loads = list(stage_weights(anatomy, precision, layout, multiple))
     if budget.embedding_on_host:
@@ -187,8 +188,9 @@ def evaluate(
     terms = engine_terms(anatomy, budget, layout, device, memory, asked.context, asked.knobs)
     precision = as_loaded(precision, budget, device.compute_capability)
     loads = device_weights(anatomy, precision, budget, layout)
-    needs = stage_caches(anatomy, layout, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
-    stored = charged_caches(anatomy, layout, asked.kv_bits, budget, asked.knobs.draft)
+    stages = spread_layers(layout, budget)
+    needs = stage_caches(anatomy, stages, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
+    stored = charged_caches(anatomy, stages, asked.kv_bits, budget, asked.knobs.draft)
     if added is not None:
         stored = tuple(own.plus(other) for own, other in zip(stored, added.caches, strict=True))
     held = tuple(engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored)

@@ -82,5 +82,5 @@ def slot_bytes(anatomy: Anatomy, layout: Layout, slots: int, rank: int) -> tuple
         slots * BYTES * sum(linear.values(rank, layout.tp) for linear in linears(model, group))
         for group in model.groups
     ]
-    counts = stage_counts(anatomy.layer_order, len(each), layout.pp)
+    counts = stage_counts(anatomy.layer_order, len(each), layout.pp, layout.head_slot)
     return tuple(sum(n * size for n, size in zip(stage, each, strict=True)) for stage in counts)

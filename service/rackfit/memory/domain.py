@@ -160,6 +160,8 @@ class Layout:
     ep: int = 1
     dp: int = 1
     dcp: int = 1
+    head_slot: bool = False
+    """Whether the head takes the place of a layer where layers are divided over stages."""
 
     @property
     def devices(self) -> int:

@@ -168,13 +168,13 @@ def stage_caches(
         striped(layer_cache(group, layout.tp, kv_bits, state_bits, mla_cache, conv_bits), layout.dcp)
         for group in anatomy.model.groups
     ]
-    return stage_sums(anatomy, layers, layout.pp)
+    return stage_sums(anatomy, layers, layout)
 
 
-def stage_sums(anatomy: Anatomy, layers: list[CacheShape], stages: int) -> tuple[CacheShape, ...]:
-    """Return the cache of one request on each of so many stages, given that of one layer of each group."""
+def stage_sums(anatomy: Anatomy, layers: list[CacheShape], layout: Layout) -> tuple[CacheShape, ...]:
+    """Return the cache of one request on each stage of a layout, given that of one layer of each group."""
     result = []
-    for counts in stage_counts(anatomy.layer_order, len(layers), stages):
+    for counts in stage_counts(anatomy.layer_order, len(layers), layout.pp, layout.head_slot):
         stage = CacheShape(0.0, ())
         for count, layer in zip(counts, layers, strict=True):
             if count:

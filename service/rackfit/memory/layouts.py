@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Layout, Precision
@@ -29,6 +30,11 @@ def refusal(anatomy: Anatomy, precision: Precision, layout: Layout, budget: Budg
         or _stripes(anatomy, layout, budget)
         or _widths(anatomy, precision, layout)
     )
+
+
+def spread_layers(layout: Layout, budget: Budget) -> Layout:
+    """Return the layout with its layers divided as the engine divides them: llama.cpp counts the head as one."""
+    return replace(layout, head_slot=True) if budget.parallelism == "layers" and layout.pp > 1 else layout
 
 
 def tensor_degrees(anatomy: Anatomy, precision: Precision, budget: Budget) -> list[int]:

@@ -72,14 +72,15 @@ def moe_layers(anatomy: Anatomy) -> int:
 
 
 def tiers(anatomy: Anatomy, precision: Precision, offload: Offload, devices: int = 1) -> Tiers:
-    """Return what lies where, with the device layers spread evenly over so many devices, first to last."""
+    """Return what lies where, with the device layers and the head spread evenly over so many devices, first to last."""
     per_layer, order = layer_weights(anatomy, precision), anatomy.layer_order
     loads, reads = [0.0] * devices, 0.0
     host = host_read = 0.0
     counts = [[0] * len(per_layer) for _ in range(devices)]
     on_host = [0] * len(per_layer)
     first = max(len(order) + 1 - offload.gpu_layers, 0)
-    homes = [at for at, size in enumerate(stage_sizes(max(len(order) - first, 0), devices)) for _ in range(size)]
+    sizes = stage_sizes(max(len(order) - first, 0), devices, head_slot=True)
+    homes = [at for at, size in enumerate(sizes) for _ in range(size)]
     for at, number in enumerate(order):
         layer = per_layer[number]
         active = layer.experts * layer.active_share

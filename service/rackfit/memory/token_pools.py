@@ -83,7 +83,7 @@ def charged_caches(
         striped(charged_layer(group, anatomy.model, layout.tp, kv_bits, budget, draft), layout.dcp)
         for group in anatomy.model.groups
     ]
-    return stage_sums(anatomy, layers, layout.pp)
+    return stage_sums(anatomy, layers, layout)
 
 
 def _row_bytes(group: LayerGroup, model: Model) -> float:
@@ -157,7 +157,7 @@ def fixed_pool_bytes(
         if pools.compressed_window_cap:
             held = held + window_cap(model, running, chunk) * _window_token_bytes(group, model, pools, draft)
         layers.append(CacheShape(held, ()))
-    stages = [stage.constant for stage in stage_sums(anatomy, layers, layout.pp)]
+    stages = [stage.constant for stage in stage_sums(anatomy, layers, layout)]
     largest = stages[0]
     for stage in stages[1:]:
         largest = choose(stage > largest, stage, largest)

@@ -115,7 +115,7 @@ def stage_weights(
     """Return the weight bytes on one device of each pipeline stage, first to last."""
     per_layer = layer_bytes(anatomy, precision, layout, expert_multiple)
     first, last, tower = outer_bytes(anatomy, precision, layout)
-    counts = stage_counts(anatomy.layer_order, len(per_layer), layout.pp)
+    counts = stage_counts(anatomy.layer_order, len(per_layer), layout.pp, layout.head_slot)
     loads = [sum(n * size for n, size in zip(stage, per_layer, strict=True)) for stage in counts]
     loads[0] += first + tower
     loads[-1] += last
