@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 
 import openpyxl
@@ -24,6 +25,8 @@ PAGES = (
     ("/why", "model=qwen3-8b&on=rtx-4090", "model=qwen3-9b&on=rtx-4090"),
 )
 """Page, a question with an answer, one without."""
+ONE_QUESTION = ("/zero", "/speed", "/cost", "/plan", "/quote")
+"""Pages that answer through `respond`."""
 
 
 @pytest.mark.parametrize(("page", "asked", "wrong"), PAGES)
@@ -44,6 +47,19 @@ def test_both_files_have_the_same_cells(get, page, asked, wrong):
                 assert text.removeprefix("'") == str(cell.value).removeprefix("'")
     text = get(f"{page}?{asked}").text
     assert re.search(rf'href="{page}\.csv\?', text) and re.search(rf'href="{page}\.xlsx\?', text)
+
+
+@pytest.mark.parametrize(("page", "asked"), [(page, asked) for page, asked, _ in PAGES if page in ONE_QUESTION])
+def test_a_spreadsheet_with_decimal_commas_opens_it_in_columns(get, page, asked):
+    """Mark, semicolons and 1,5: the same cells as the plain CSV has."""
+    plain = list(csv.reader(io.StringIO(get(f"{page}.csv?{asked}").text, newline="")))
+    comma = get(f"{page}.csv?{asked}&_locale=comma").content.decode("utf-8")
+
+    assert comma.startswith("\ufeff")
+    found = list(csv.reader(io.StringIO(comma.removeprefix("\ufeff"), newline=""), delimiter=";"))
+    assert found[0] == plain[0] and len(found) == len(plain)
+    pairs = zip(itertools.chain(*found), itertools.chain(*plain), strict=True)
+    assert any("," in cell and cell != other and cell.replace(",", ".") == other for cell, other in pairs)
 
 
 @pytest.mark.parametrize(("page", "asked", "wrong"), PAGES)

@@ -25,11 +25,17 @@ def engine_visible(setting: CaseSetting) -> Figure:
 
 
 def metal_limit(setting: CaseSetting) -> Figure:
-    """Return what Metal recommends as the largest working set, bytes."""
+    """Return what Metal recommends as the largest working set, bytes; without a size in the name the driver's.
+
+    Raises:
+        UnsupportedError: the device is none of Apple's.
+    """
     device = setting.device
     if device.vendor != "Apple":
         raise UnsupportedError(f"{device.name} is no Metal device")
     size = _ram_in_name(setting.case.gpu)
+    if size is None:
+        return driver_total(setting)
     rows = rows_of(
         setting.connection,
         "select usable_bytes from usable_memory where accelerator_id = ? and ram_gb = ? order by usable_bytes",
@@ -37,8 +43,6 @@ def metal_limit(setting: CaseSetting) -> Figure:
         size,
     )
     known = [float(row["usable_bytes"]) for row in rows]
-    if size is None:
-        return driver_total(setting)
     known += [float(older_apple_limit(size)), float(device.memory_bytes)]
     note = "the limit of older macOS; that of 26 and later is the upper end of the range"
     return Figure(min(known), 0.999 * min(known), 1.001 * max(known), (note,))
