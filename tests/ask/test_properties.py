@@ -166,3 +166,21 @@ def test_the_idle_card_is_named(connection: sqlite3.Connection) -> None:
     assert four["verdict"] == five["verdict"] == "fits"
     assert four["layout"] == five["layout"]
     assert "layout: uses 4 of 5 devices, the others stay idle" in five["assumptions"]
+
+
+@pytest.mark.parametrize("sequences", [1, 64])
+@pytest.mark.parametrize("context", [1024, 8192, 9000, 11000, 65536])
+def test_an_engine_never_charges_less_than_is_needed(
+    connection: sqlite3.Connection, context: int, sequences: int
+) -> None:
+    """SGLang's pool of windowed layers is 0.8 of the other: requests inside a window of 8192 tokens need it whole."""
+    said = {"model": "llama-4-scout", "on": "8x h200-sxm-141gb", "runtime": "sglang", "precision": "int4"}
+    answer = _ask(connection, {**said, "context": context, "sequences": sequences})
+    assert answer is not None
+    held, longest = answer["per_device"], answer["max_context_memory"]
+
+    assert held["kv_reserved_bytes"] >= held["kv_bytes"]
+    assert held["low_bytes"] <= held["total_bytes"] <= held["high_bytes"]
+    assert (answer["verdict"] != "no") == (answer["most_sequences"]["likely"] >= sequences)
+    if sequences == 1:
+        assert (longest >= context) == (answer["verdict"] != "no")

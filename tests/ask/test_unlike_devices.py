@@ -99,3 +99,36 @@ def test_refusals(connection: sqlite3.Connection, on: str, said: dict[str, Any],
 
     assert answer["verdict"] == "cannot_run"
     assert reason in answer["reason"]
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("qwen3-8b", {}),
+        ("qwen3-8b", {"precision": "fp8"}),
+        ("gpt-oss-20b", {}),
+        ("gpt-oss-20b", {"runtime": "sglang"}),
+        ("deepseek-v2-lite", {"runtime": "vllm 0.6.3"}),
+        ("qwen3.5-9b", {"runtime": "sglang"}),
+        ("qwen3-30b-a3b", {"precision": "int4"}),
+    ],
+)
+def test_a_split_holds_what_stages_hold(connection: sqlite3.Connection, model: str, said: dict[str, Any]) -> None:
+    """Whole layers placed one by one, and stages: the same layers are the same bytes.
+
+    Padded MXFP4 experts, latents stored as full heads, pools of windowed layers, widened constants.
+    """
+    layers = connection.execute(
+        "select n_layers from models where model_id = ?", (find_model(connection, model).shown,)
+    ).fetchone()[0]
+    counts = (layers - layers // 2, layers // 2)
+    stages = ask(connection, model, "2x h100-sxm5-80gb", tp=1, pp=2, **said)
+    split = ask(connection, model, "2x h100-sxm5-80gb", split=counts, **said)
+    held = stages["per_device"]
+
+    assert split["kv_precision"] == stages["kv_precision"]
+    assert any(
+        abs(one["weights_bytes"] - held["weights_bytes"]) <= 2 and abs(one["kv_bytes"] - held["kv_bytes"]) <= 2
+        for one in split["placement"]
+    )
+    assert split["per_device"]["kv_reserved_bytes"] == pytest.approx(held["kv_reserved_bytes"], rel=0.15)

@@ -17,7 +17,7 @@ from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 from rackfit.memory.layouts import spread_layers
-from rackfit.memory.token_pools import SplitCache, charged_caches, split_states
+from rackfit.memory.token_pools import SplitCache, WindowPool, charged_caches, split_states, with_window_pool
 from rackfit.memory.weights import as_loaded, outer_bytes, stage_weights
 
 STANDARD_CONTEXTS = (8192, 32768, 131072)
@@ -193,7 +193,8 @@ def evaluate(
     stored = charged_caches(anatomy, stages, asked.kv_bits, budget, asked.knobs.draft)
     if added is not None:
         stored = tuple(own.plus(other) for own, other in zip(stored, added.caches, strict=True))
-    held = tuple(engine_cache(cache, budget, _batch_in_flight(terms)) for cache in stored)
+    in_flight = _batch_in_flight(terms)
+    held = tuple(with_window_pool(engine_cache(cache, budget, in_flight), anatomy.model, budget) for cache in stored)
     extras, doubt = ((), 0.0) if added is None else (added.extras, added.doubt)
     parts = Parts(tuple(loads), needs, held, extras, doubt)
     return bind(parts, weight_spread(precision), budget, layout, question, terms, spread * memory, lengths)
@@ -205,7 +206,7 @@ class Parts:
 
     loads: tuple[float, ...]
     needs: tuple[CacheShape, ...]
-    held: tuple[CacheShape | SplitCache, ...]
+    held: tuple[CacheShape | SplitCache | WindowPool, ...]
     extras: tuple[float, ...] = ()
     """Bytes that each device holds beside the model: draft model, adapters. Empty: none."""
     doubt: float = 0.0
@@ -292,7 +293,9 @@ def _least(values: list[Number]) -> Number:
     return least
 
 
-def _sequences(caches: list[CacheShape | SplitCache], pools: list[Number], context: int, queues: int) -> Number:
+def _sequences(
+    caches: list[CacheShape | SplitCache | WindowPool], pools: list[Number], context: int, queues: int
+) -> Number:
     """Return how many requests of a context the pools hold, each of so many schedulers with an equal share."""
     counts = []
     for cache, pool in zip(caches, pools, strict=True):

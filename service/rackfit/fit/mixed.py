@@ -10,17 +10,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.fit.cell import Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
+from rackfit.fit.cell import MXFP4_BITS, Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
 from rackfit.fit.verdicts import NO, VERDICTS
 from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.bitsandbytes import as_held
 from rackfit.memory.budget import Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.kv_cache import CacheShape, layer_cache
 from rackfit.memory.layouts import refusal
-from rackfit.memory.weights import layer_bytes, outer_bytes
+from rackfit.memory.token_pools import charged_layer, with_window_pool
+from rackfit.memory.weights import as_loaded, layer_bytes, outer_bytes
 
 SINGLE = Layout()
 STATED = "stated"
+NOTHING = CacheShape(0.0, ())
 
 
 def evaluate_mixed(
@@ -54,7 +57,9 @@ def evaluate_mixed(
     if reason is not None:
         return None, reason, []
     rules = budget.for_stages(layout.pp)
-    return _by_layers(Split(anatomy, precision, rules, question, layout, wish.added(layout)), flat, wish.counts)
+    loaded = (as_loaded(precision, rules, device.compute_capability) for device in flat)
+    held = as_held(max(loaded, key=lambda one: one.bits), rules)
+    return _by_layers(Split(anatomy, held, rules, question, layout, wish.added(layout)), flat, wish.counts)
 
 
 def _miscount(counts: tuple[int, ...], devices: int, layers: int) -> str | None:
@@ -137,6 +142,15 @@ def _row(device: Device, layers: int, cell: Cell, binds: bool) -> dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer on a device: bytes of weights, the cache that it needs, and the one that the engine stores."""
+
+    weights: float
+    need: CacheShape
+    stored: CacheShape
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """A model to be spread over devices in whole layers."""
 
@@ -147,13 +161,20 @@ class Split:
     layout: Layout
     added: Added | None = None
 
-    def layers(self) -> list[tuple[float, CacheShape]]:
-        """Return weight bytes and cache of each layer, in the order of the model."""
-        groups, budget = self.anatomy.model.groups, self.budget
-        weights = layer_bytes(self.anatomy, self.precision, SINGLE)
-        bits = (self.question.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
-        caches = [layer_cache(group, 1, *bits) for group in groups]
-        return [(weights[group], caches[group]) for group in self.anatomy.layer_order]
+    def layers(self) -> list[Layer]:
+        """Return what each layer holds, in the order of the model, as the engine holds it."""
+        model, budget, bits = self.anatomy.model, self.budget, self.question.kv_bits
+        multiple = budget.mxfp4_width_multiple if self.precision.bits == MXFP4_BITS else None
+        weights = layer_bytes(self.anatomy, self.precision, SINGLE, multiple)
+        kinds = [
+            Layer(
+                weights[number],
+                layer_cache(group, 1, bits, budget.state_bits, conv_bits=budget.conv_bits),
+                charged_layer(group, model, 1, bits, budget, self.question.knobs.draft),
+            )
+            for number, group in enumerate(model.groups)
+        ]
+        return [kinds[number] for number in self.anatomy.layer_order]
 
     def ends(self) -> tuple[float, float]:
         """Return the bytes that the first device holds before its layers, and the last one after them."""
@@ -196,7 +217,7 @@ def _by_layers(
 
 def _device_cell(
     split: Split,
-    held: list[tuple[float, CacheShape]],
+    held: list[Layer],
     outer: float,
     stage: int,
     device: Device,
@@ -204,15 +225,15 @@ def _device_cell(
     total: float,
 ) -> Cell:
     """Return the cell of one device with its layers alone."""
-    needed = CacheShape(0.0, ())
-    for _, layer in held:
-        needed = needed.plus(layer)
-    stored, extras, doubt = needed, 0.0, 0.0
+    needed, stored, extras, doubt = NOTHING, NOTHING, 0.0, 0.0
+    for layer in held:
+        needed, stored = needed.plus(layer.need), stored.plus(layer.stored)
     if split.added is not None:
-        stored, extras = needed.plus(split.added.caches[stage]), split.added.extras[stage]
+        stored, extras = stored.plus(split.added.caches[stage]), split.added.extras[stage]
         doubt = split.added.doubt
-    charged = engine_cache(stored, split.budget, float(terms.batched_tokens))
-    parts = Parts((sum(size for size, _ in held) + outer,), (needed,), (charged,), (extras,), doubt)
+    cache = engine_cache(stored, split.budget, float(terms.batched_tokens))
+    charged = with_window_pool(cache, split.anatomy.model, split.budget)
+    parts = Parts((sum(layer.weights for layer in held) + outer,), (needed,), (charged,), (extras,), doubt)
     spread = weight_spread(split.precision)
     cell = bind(parts, spread, split.budget, split.layout, split.question, terms, device.memory_spread * total)
     return replace(cell, stage=stage)

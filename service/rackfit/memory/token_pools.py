@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, LayerGroup, Layout, Model, TokenPools
-from rackfit.memory.elementwise import Number, ceil_div, choose
+from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, layer_cache, merge, stage_sums, striped
 
 ROW_SCALES = 8
@@ -186,6 +186,40 @@ class SplitCache:
         """Return the longest request that pools of `available` bytes together hold; 0 where no state fits."""
         longest = self.tokens.tokens_within(available / (1 + self.ratio))
         return choose(available >= self.state * (1 + self.ratio) / self.ratio, longest, 0 * longest)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPool:
+    """A cache whose windowed layers have a pool for a fixed share of the tokens of the full one.
+
+    A request that is shorter than the window lies whole in both pools, so the smaller one binds: the full pool must
+    have room for its tokens / share. It answers as a CacheShape does.
+    """
+
+    tokens: CacheShape
+    """Bytes of both pools per token of the full one."""
+    window: int
+    share: float
+
+    def bytes(self, tokens: Number) -> Number:
+        """Return the bytes of both pools that one request of so many tokens makes necessary."""
+        return self.tokens.bytes(maximum(tokens, minimum(tokens, self.window) / self.share))
+
+    def tokens_within(self, available: Number) -> Number:
+        """Return the longest request that pools of `available` bytes together hold."""
+        longest = self.tokens.tokens_within(available)
+        return choose(longest * self.share >= self.window, longest, floor(longest * self.share))
+
+
+def with_window_pool(
+    shape: CacheShape | SplitCache, model: Model, budget: Budget
+) -> CacheShape | SplitCache | WindowPool:
+    """Return a cache with the pool of its windowed layers as the limit that it is, where the engine has one."""
+    pools = budget.token_pools
+    if pools is None or not has_window_pool(model, pools) or isinstance(shape, SplitCache):
+        return shape
+    window = max((group.window or 0 for group in model.groups if group.kv_windowed_elems), default=0)
+    return WindowPool(shape, window, pools.window_share or 1.0) if window else shape
 
 
 def split_states(shape: CacheShape, pools: TokenPools | None) -> CacheShape | SplitCache:

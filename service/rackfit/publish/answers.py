@@ -17,8 +17,9 @@ from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
 from rackfit.fit.cell import engine_cache
 from rackfit.memory.domain import Layout, Precision
 from rackfit.memory.elementwise import ceil_div
-from rackfit.memory.kv_cache import CacheShape, request_cache, stage_caches
+from rackfit.memory.kv_cache import CacheShape, request_cache
 from rackfit.memory.precision_names import parse_precision
+from rackfit.memory.token_pools import charged_caches, with_window_pool
 from rackfit.memory.weights import weights_bytes
 
 KINDS = ("accelerator", "system", "model", "checkpoint", "precision", "runtime", "interconnect")
@@ -122,10 +123,11 @@ class Answers:
         budget = self.context.newest_budget(found.id)
         _, bits = choose_cache(self.context, kv_precision)
         anatomy = self.subject(model).anatomy
-        shape = stage_caches(anatomy, Layout(), bits, budget.state_bits, budget.mla_cache, budget.conv_bits)[0]
+        shape = charged_caches(anatomy, Layout(), bits, budget)[0]
         batch = min(budget.tiers, key=lambda tier: tier.min_memory_gib).batched_tokens
         rounded = ceil_div(tokens, budget.kv_block_tokens) * budget.kv_block_tokens
-        return round(engine_cache(shape, budget, batch).bytes(rounded) * count)
+        charged = with_window_pool(engine_cache(shape, budget, batch), anatomy.model, budget)
+        return round(float(charged.bytes(rounded)) * count)
 
     def longest(self, model: str, kv_precision: str | None, available: int) -> int | None:
         """Return the longest request whose cache needs at most so many bytes; None where nothing grows with tokens."""
