@@ -8,7 +8,7 @@ from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
 from rackfit.publish.pages import fit_shown, listing, names, train, train_shown
-from rackfit.publish.pages.common import ask_once, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask_once, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.fields import FIT, OWN, TRAIN
 from rackfit.publish.pages.form import OwnForm, OwnTrainForm, PageForm, question_of, train_question_of, with_own_model
 
@@ -59,7 +59,7 @@ def read_forms(arguments: Any) -> tuple[str, dict[str, Any]]:
 
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /calculator and /calculator.json."""
-    as_json = bool(request.url_vars.get("format"))
+    as_json = bool(ending_of(request))
     database = open_database(datasette)
     task, forms = TASKS[0], {"inference": OwnForm(), "training": OwnTrainForm()}
     found, problem = None, None

@@ -12,7 +12,7 @@ from rackfit.memory.training.domain import StateBytes
 from rackfit.memory.training.sharding import bytes_per_parameter, formula, reduction
 from rackfit.publish.answers import Answers
 from rackfit.publish.drawings import hierarchy
-from rackfit.publish.pages.common import ask, attempt, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, attempt, ending_of, html_response, json_response, open_database
 from rackfit.publish.pages.record import helpers
 
 SIZES = (7, 13, 70, 405)
@@ -141,7 +141,7 @@ def levels(answers: Answers) -> list[dict[str, Any]]:
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /glossary and /glossary.json."""
     found, problem = await attempt(ask(open_database(datasette), read))
-    if request.url_vars.get("format"):
+    if ending_of(request):
         return json_response({"ok": True, **(found or {})}, problem)
     urls = datasette.urls
     context = {

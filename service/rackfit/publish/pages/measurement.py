@@ -18,7 +18,7 @@ from rackfit.publish.answers import Answers
 from rackfit.publish.pages import accuracy_rows as scored
 from rackfit.publish.pages import scatter
 from rackfit.publish.pages.accuracy import as_entry, case_address
-from rackfit.publish.pages.common import ask, attempt, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, attempt, ending_of, html_response, json_response, open_database
 
 ALONE = frozenset({"K4", "K5"})
 """Kinds about a file or a device: nothing runs, so there are no components."""
@@ -113,7 +113,7 @@ async def page(request: Any, datasette: Any) -> Any:
     """Answer /accuracy/<case> and /accuracy/<case>.json."""
     case_id = tilde_decode(request.url_vars["case_id"])
     found, problem = await attempt(ask(open_database(datasette), lambda answers: taken_apart(answers, case_id)))
-    if request.url_vars.get("format"):
+    if ending_of(request):
         return json_response(found or {}, problem)
     context = _context(datasette, case_id, found, problem)
     return await html_response(datasette, "rackfit_measurement.html", context, request, problem)

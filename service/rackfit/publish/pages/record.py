@@ -14,7 +14,7 @@ from rackfit.catalog.resolve import resolve
 from rackfit.errors import RackfitError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, error_body, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, ending_of, error_body, html_response, json_response, open_database
 from rackfit.publish.pages.form import LONGEST
 
 COLUMNS = {"model": "model_id", "accelerator": "accelerator_id", "system": "system_id"}
@@ -57,7 +57,7 @@ def _find(answers: Answers, page: RecordPage, name: str) -> tuple[str, dict[str,
 async def answer(request: Any, datasette: Any, page: RecordPage) -> Any:
     """Answer the page of one record; another name of it is a redirect to its own."""
     name = unquote(request.url_vars["name"]).strip()
-    as_json = bool(request.url_vars.get("format"))
+    as_json = bool(ending_of(request))
     problem, found = None, None
     try:
         key, found = await ask(open_database(datasette), lambda answers: _find(answers, page, name))

@@ -11,7 +11,7 @@ from rackfit.catalog.resolve import near_names, resolve_first
 from rackfit.errors import UnknownNameError, UsageError
 from rackfit.publish import render
 from rackfit.publish.answers import Answers
-from rackfit.publish.pages.common import ask, attempt, html_response, json_response, open_database
+from rackfit.publish.pages.common import ask, attempt, ending_of, html_response, json_response, open_database
 from rackfit.publish.pages.record import check_name
 from rackfit.records.names import name_key
 
@@ -101,7 +101,7 @@ def address(urls: Any, database: str, kind: str, key: str) -> str:
 async def page(request: Any, datasette: Any) -> Any:
     """Answer /search and /search.json."""
     text = (request.args.get("q") or "").strip()
-    as_json = bool(request.url_vars.get("format"))
+    as_json = bool(ending_of(request))
     found, problem = None, None
     database = open_database(datasette)
     if text or as_json:
