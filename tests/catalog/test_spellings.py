@@ -58,6 +58,19 @@ def test_models_as_others_write_them(connection: sqlite3.Connection, name: str, 
         ("2 x RTX 3090 NVLink", "nvidia-rtx-3090", 2),
         ("A100 80GB PCIe x 4", "nvidia-a100-pcie-80gb", 4),
         ("8 x A100 (40GB)", "nvidia-a100-sxm4-40gb", 8),
+        ("80GB A100", "nvidia-a100-sxm4-80gb", 1),
+        ("8x H100s SXM5 80GB", "nvidia-h100-sxm5-80gb", 8),
+        ("H100 SXM5 HBM3", "nvidia-h100-sxm5-80gb", 1),
+        ("A100x8", "nvidia-a100-sxm4-80gb", 8),
+        ("4090x2", "nvidia-rtx-4090", 2),
+        ("2 4090s", "nvidia-rtx-4090", 2),
+        ("two RTX 3090s", "nvidia-rtx-3090", 2),
+        ("2 nodes (8x H100 SXM5 80GB each)", "nvidia-h100-sxm5-80gb", 16),
+        ("V100-32G", "nvidia-v100-sxm2-32gb", 1),
+        ("V100S", "nvidia-v100s-pcie-32gb", 1),
+        ("M2 Max 30-Core GPU 64GB", "apple-m2-max", 1),
+        ("M3 Max 30-Core GPU 36GB", "apple-m3-max-30c", 1),
+        ("AGX Orin 64GB", "nvidia-jetson-agx-orin-64gb", 1),
         ("GeForce RTX 3060 (12GB)", "nvidia-rtx-3060-12gb", 1),
         ("laptop RTX 4090 16GB", "nvidia-rtx-4090-laptop", 1),
         ("MacBook Pro M3 Max 64GB", "apple-m3-max-40c", 1),
@@ -96,7 +109,9 @@ def test_a_size_in_brackets_is_part_of_the_name(connection: sqlite3.Connection) 
         find_machines(connection, "RTX 3090 (12GB)")
 
 
-@pytest.mark.parametrize("text", ["RTX 3090 48GB", "Quadro A4000 Max", "T4 24GB", "8 GPUs", "dual", "Radeon M40"])
+@pytest.mark.parametrize(
+    "text", ["RTX 3090 48GB", "Quadro A4000 Max", "T4 24GB", "8 GPUs", "dual", "Radeon M40", "RTX 4080s"]
+)
 def test_words_that_tell_parts_apart_stay(connection: sqlite3.Connection, text: str) -> None:
     """A size that a part does not have and a line that it is not of are never left out of its name."""
     with pytest.raises((UnknownNameError, UsageError)):

@@ -113,9 +113,10 @@ def _hardware(connection: sqlite3.Connection, name: str) -> Resolved:
             raise UnknownNameError(first.kind, name, list(dict.fromkeys(near))[:NEAR_NAMES]) from None
         stated = RAM_SIZE.search(name)
         size = float(stated[1]) if stated else 0.0
-        if not all(_may_have(connection, found.kind, target, size) for target in found.ids):
+        fitting = tuple(target for target in found.ids if _may_have(connection, found.kind, target, size))
+        if not fitting:
             raise
-        return found
+        return replace(found, ids=fitting)
 
 
 def _may_have(connection: sqlite3.Connection, kind: str, target: str, size: float) -> bool:

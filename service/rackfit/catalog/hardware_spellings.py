@@ -2,8 +2,10 @@
 
 Hardware is written with its machine (`MacBook Pro M3 Max`, `M4 Mac mini`), its link (`RTX 3090 NVLink`), its vendor
 and line (`Tenstorrent Wormhole n300`), the place that lends it (`Colab T4`), its form (`MI300X OAM`), its size in
-brackets or apart from its unit (`80 GB GPU`), or without spaces (`RTX4090`). A word is only ever left out that does
-not tell parts apart: `Quadro RTX 4000` is not the `RTX 4000`, and `SXM`, `PCIe` and `NVL` stay.
+brackets or apart from its unit (`80 GB GPU`, `V100-32G`), its kind of memory (`H100 HBM3`), in the plural (`A100s`), or
+without spaces (`RTX4090`). A word is only ever left out that does not tell parts apart: `Quadro RTX 4000` is not the
+`RTX 4000`, and `SXM`, `PCIe` and `NVL` stay. Apple's GPU cores do not tell chips with one memory apart; where they do,
+the chips have records of their own, whose names stand first.
 """
 
 from __future__ import annotations
@@ -19,6 +21,14 @@ _PRO_BEHIND: Final = re.compile(r"\brtx (\d{4}) pro\b")
 _LINK: Final = re.compile(r"\s+(?:with |without |no )?(?:nvlink|nv link|sli|infinity fabric|xgmi)(?: bridge)?$")
 _SIZE: Final = re.compile(r"\b\d+ ?gb\b")
 _SIZE_APART: Final = re.compile(r"\b(\d+) (gi?b)\b")
+_SHORT_UNIT: Final = re.compile(r"\b(\d+)g\b")
+_CORES: Final = re.compile(r"^(?:apple )?(m\d+(?: (?:pro|max|ultra))?) \d+ core gpu\b")
+_PLURAL: Final = re.compile(r"(?<=\d)(?<!16[56]0)(?<!20[678]0)(?<!40[78]0)s\b")
+"""Not of cards that have a Super of their name: `4080s` is either."""
+_MEMORY: Final = re.compile(r" (?:hbm\d?e?|gddr\d?x?)\b")
+_MARKET: Final = re.compile(r"\b(?:consumer|data ?cent(?:er|re)|workstation|server|professional) ")
+_SOCKET: Final = re.compile(r"\bsxm\d\b")
+_ORIN: Final = re.compile(r"^(?=(?:agx )?orin\b|agx thor\b)")
 _MOBILE: Final = re.compile(r"\b(?:laptop|mobile|notebook)(?: gpu)?\b")
 _PLACE: Final = re.compile(r"^(?:free )?(?:google )?(?:colab|kaggle)(?: free)? |^ml\.(?=[a-z]+\d)")
 """Notebooks that lend a card; SageMaker writes EC2's instances with `ml.` in front."""
@@ -39,6 +49,13 @@ def _mobile(key: str) -> str:
 
 _READINGS: Final[tuple[Callable[[str], str], ...]] = (
     lambda key: _SIZE_APART.sub(r"\1\2", key),
+    lambda key: _SHORT_UNIT.sub(r"\1gb", key),
+    lambda key: _CORES.sub(r"apple \1", key),
+    lambda key: _PLURAL.sub("", key),
+    lambda key: _MEMORY.sub("", key),
+    lambda key: _MARKET.sub("", key),
+    lambda key: _SOCKET.sub("sxm", key),
+    lambda key: _ORIN.sub("jetson ", key),
     lambda key: _MAC.sub("apple ", key),
     lambda key: _MAC_BEHIND.sub(r"apple \1", key),
     lambda key: _PRO_BEHIND.sub(r"rtx pro \1", key),

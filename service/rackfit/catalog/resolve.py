@@ -295,13 +295,16 @@ class RunTogether:
         self._model_of = dict(connection.execute("select checkpoint_id, model_id from checkpoints"))
 
     def alias(self, name: str) -> str | None:
-        """Return the alias that a name run together is, with its dots first; what fits several records fits none."""
+        """Return the alias that a name run together is, with its dots first.
+
+        What fits several records fits none, unless they are one class.
+        """
         for dots in (True, False):
             wanted = squashed(name, dots)
             if len(wanted) < SHORTEST_SQUASHED:
                 return None
             found = self._targets.get(wanted, {})
-            if len({self._model_of.get(target, target) for target in found}) == 1:
+            if len({self._model_of.get(target, target) for target in found}) == 1 or len(set(found.values())) == 1:
                 return next(iter(found.values()))
         return None
 

@@ -7,6 +7,7 @@ a100-sxm4-80gb/2g.20gb              one MIG partition
 H100 80GB (79.18 GiB usable)        a remark; usable memory in it counts
 a40 (ECC off)                       a setting of the memory; `ask.memory_settings` reads it
 H100 (94GB)                         a size in brackets is part of the name
+2 nodes (8x H100 each)              so many machines of what the brackets hold
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ _USABLE = re.compile(r"(\d+(?:\.\d+)?)\s*(GiB|GB)\s+usable|usable\s*:?\s*(\d+(?:
 _SIZE_REMARK = re.compile(r"(?:[\w +./-]+,\s*)?\d+\s*GB(?:\s+(?:HBM\w*|GDDR\w*|VRAM|unified))?", re.IGNORECASE)
 _COUNT_BEHIND = re.compile(
     r"^(?P<name>.*\S)\s+(?:[x×*]\s*(?P<count>\d+)|(?P<times>\d+)[x×])$"
-    r"|^(?P<other>\d+)\s+(?:gpus?|cards?|devices?)\s+(?:of\s+)?(?P<of>\S.*)$",
+    r"|^(?P<other>\d+)\s+(?:gpus?|cards?|devices?)\s+(?:of\s+)?(?P<of>\S.*)$"
+    r"|^(?P<joined>[a-z]*[ -]?[a-z]?\d{2,4}[a-z]?)[x×](?P<behind>\d{1,3})$",
     re.IGNORECASE,
 )
 _COUNT_BARE = re.compile(
-    r"^(?P<count>\d{1,3}|single|dual|quad)\s+(?!gi?b\b)(?P<name>[a-z].*|\d{4}\b.*)$", re.IGNORECASE
+    r"^(?P<count>\d{1,3}|single|one|dual|two|three|quad|four|eight)\s+(?!gi?b\b)(?P<name>[a-z].*|\d{4}s?\b.*)$",
+    re.IGNORECASE,
 )
-_COUNT_WORDS = {"single": 1, "dual": 2, "quad": 4}
+_COUNT_WORDS = {"single": 1, "one": 1, "dual": 2, "two": 2, "three": 3, "quad": 4, "four": 4, "eight": 8}
+_NODES_OF = re.compile(r"^\s*(\d+\s*nodes?)\s*\(\s*(\d+\s*[x×].*?)(?:\s+each)?\s*\)\s*$", re.IGNORECASE)
 _MACHINES_OF = re.compile(r"^(?P<nodes>\d{1,4})\s*[x×]\s*(?P<count>\d{1,3})\s*[x×*]?\s+(?=[a-z])", re.IGNORECASE)
 _SLICE = re.compile(r"^(?P<name>.*?\S)[\s/]+(?:MIG[\s-]*)?(?P<profile>[1-9]\d*g\.\d+gb\S*)$", re.IGNORECASE)
 _PROFILE = re.compile(r"^[1-9]\d*g\.\d+gb(?:\+me(?:\.all)?|\+gfx|-me)?$", re.IGNORECASE)
@@ -77,7 +81,7 @@ def parse_hardware(text: str) -> HardwareExpression:
     """
     if not text.strip():
         raise UsageError("hardware is empty: name a device or system, such as 8x h100-sxm5-80gb")
-    body, remark = _without_remark(text)
+    body, remark = _without_remark(_NODES_OF.sub(r"\1 x \2", text))
     if remark is not None and _SIZE_REMARK.fullmatch(remark):
         body, remark = f"{body.rstrip()} {remark.replace(',', ' ')}", None
     nodes, body = _nodes(body, text)
@@ -140,7 +144,7 @@ def _profile(name: str) -> tuple[str, str | None]:
 def count_in_front(text: str) -> str | None:
     """Return an expression with its counts where they belong, None where there is nothing to move.
 
-    Counts behind the name (`H200 x8`, `RTX PRO 6000 2x`), without a sign or as a word (`8 H100`, `dual 3090`,
+    Counts behind the name (`H200 x8`, `A100x8`, `RTX PRO 6000 2x`), without a sign or as a word (`8 H100`, `dual 3090`,
     `2 nodes x 8 H100`), and machines times devices (`2x8 H100`). Only for what is no name as it stands: systems are
     called `H100 SXM x8`.
 
@@ -157,8 +161,8 @@ def count_in_front(text: str) -> str | None:
     front, body = (said[: nodes.end()], said[nodes.end() :]) if nodes else ("", said)
     matched = _COUNT_BEHIND.match(body)
     if matched is not None:
-        count = matched["count"] or matched["times"] or matched["other"]
-        return f"{front}{count}x {matched['name'] or matched['of']}"
+        count = matched["count"] or matched["times"] or matched["other"] or matched["behind"]
+        return f"{front}{count}x {matched['name'] or matched['of'] or matched['joined']}"
     bare = _COUNT_BARE.match(body)
     if bare is not None:
         return f"{front}{_COUNT_WORDS.get(bare['count'].casefold(), bare['count'])}x {bare['name']}"
