@@ -203,12 +203,23 @@ def test_caches_that_grow_by_concatenation() -> None:
 
 def test_embedding_on_the_host() -> None:
     """llama.cpp keeps the token embedding in host memory: 128256 x 4096 values less; a tied one is needed as head."""
-    on_card = device_weights(ANATOMIES[LLAMA_8B.name], BF16, VLLM, Layout())[0]
+    whole = replace(LLAMA_CPP, embedding_on_host=False)
+    on_card = device_weights(ANATOMIES[LLAMA_8B.name], BF16, whole, Layout())[0]
     on_host = device_weights(ANATOMIES[LLAMA_8B.name], BF16, LLAMA_CPP, Layout())[0]
     tied = device_weights(ANATOMIES[LLAMA_1B.name], BF16, LLAMA_CPP, Layout())[0]
 
     assert on_card - on_host == 2 * 128256 * 4096
     assert tied == 2 * LLAMA_1B.params_total
+
+
+def test_rotary_tables_are_loaded() -> None:
+    """vLLM holds sines and cosines of the model's own limit: Llama-3.1-8B loads 14.99 GiB (llm-d planner sweep, H100).
+
+    8,030,261,248 values of 2 B are 14.96 GiB; 131,072 positions x 128 values x 2 B are 0.03.
+    """
+    loaded = device_weights(ANATOMIES[LLAMA_8B.name], BF16, VLLM, Layout())[0]
+
+    assert loaded / GIB == pytest.approx(14.99, abs=0.005)
 
 
 def test_fullest_stage_binds() -> None:

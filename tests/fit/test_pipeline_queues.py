@@ -58,7 +58,7 @@ def test_one_scheduler_shares_all_blocks(stages: int, sequences: int) -> None:
     [
         ("vllm 0.6.4", 2, "vllm-v0-0.5.3", 2),
         ("vllm 0.8.5", 2, "vllm-v0-0.8", 2),
-        ("vllm 0.8.5", 1, "vllm-v1-0.8", 1),
+        ("vllm 0.8.5", 1, "vllm-v1-0.8.5", 1),
         ("vllm 0.9.0", 2, "vllm-v0-0.8", 2),
         ("vllm 0.9.1", 2, "vllm-v1-0.9.1", 1),
         ("vllm", 2, "vllm-v1-0.33", 1),

@@ -13,11 +13,16 @@ from rackfit.memory.versions import budget_at, version_key
 @pytest.mark.parametrize(
     ("version", "v0", "expected"),
     [
-        ("0.1.7", True, "vllm-v0-0.2"),  # before all on record: the oldest, not the newest
-        ("0.4.1", True, "vllm-v0-0.2"),
+        ("0.0.1", True, "vllm-v0-0.1"),  # before all on record: the oldest, not the newest
+        ("0.2.4", True, "vllm-v0-0.1"),
+        ("0.2.5", True, "vllm-v0-0.2.5"),
+        ("0.2.7", True, "vllm-v0-0.2.6"),
+        ("0.4.1", True, "vllm-v0-0.3"),
         ("0.6.4", True, "vllm-v0-0.5.3"),
         ("0.6.6", True, "vllm-v0-0.6.5"),
-        ("0.8.5", False, "vllm-v1-0.8"),
+        ("0.8.2", False, "vllm-v1-0.8"),
+        ("0.8.5", False, "vllm-v1-0.8.5"),
+        ("0.9.0.1", False, "vllm-v1-0.9"),
         ("0.8.5", True, "vllm-v0-0.8"),
         ("99.0", False, "vllm-v1-0.33"),
     ],

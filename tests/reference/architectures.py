@@ -78,14 +78,15 @@ LLAMA_1B = model(
 # Qwen/Qwen3-32B config.json: 64 layers, hidden 5120, 64 heads, 8 KV heads, head 128, FFN 25600, vocabulary 151936
 QWEN3_32B = model(
     "Qwen/Qwen3-32B", 5120, 151936,
-    [gqa(64, 64, 8, 128, gqa_params(5120, 64, 8, 128, 25600, qk_norm=True), d_ff=25600)], qk_norm="per_head",
+    [gqa(64, 64, 8, 128, gqa_params(5120, 64, 8, 128, 25600, qk_norm=True), d_ff=25600)],
+    qk_norm="per_head", max_context=40960,
 )  # fmt: skip
 
 # Qwen/Qwen3-0.6B config.json: 28 layers, hidden 1024, 16 heads, 8 KV heads, head 128, FFN 3072, tied head
 QWEN3_06B = model(
     "Qwen/Qwen3-0.6B", 1024, 151936,
     [gqa(28, 16, 8, 128, gqa_params(1024, 16, 8, 128, 3072, qk_norm=True), d_ff=3072)],
-    qk_norm="per_head", tied_embeddings=True,
+    qk_norm="per_head", tied_embeddings=True, max_context=40960,
 )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from rackfit.memory.budget import GIB, Terms, held_before_load
 from rackfit.memory.domain import Budget, Layout
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.kv_cache import CacheShape, merge
+from rackfit.memory.shared_pool import printed_token_bytes, stored_caches
 from rackfit.memory.token_pools import (
     REUSE_PAGE,
-    charged_caches,
     draft_factor,
     is_compressed,
     left_by_states,
@@ -73,7 +73,7 @@ def _rank_cache(setting: CaseSetting) -> CacheShape:
     not cap what a layer keeps.
     """
     budget = setting.budget
-    caches = charged_caches(setting.anatomy, setting.layout(), setting.kv_bits, budget, setting.drafting)
+    caches = stored_caches(setting.anatomy, setting.layout(), setting.kv_bits, budget, setting.drafting)
     fullest = max(caches, key=lambda cache: cache.bytes(setting.question().context))
     factor = draft_factor(setting.anatomy, budget) if setting.drafting else 1.0
     if budget.equation == "share_of_free":
@@ -83,11 +83,21 @@ def _rank_cache(setting: CaseSetting) -> CacheShape:
     return fullest
 
 
+def _printed_rate(setting: CaseSetting, cache: CacheShape) -> float:
+    """Return the bytes of the pool that stand for one printed token of a cache."""
+    by_group = printed_token_bytes(setting.anatomy, setting.layout(), setting.kv_bits, setting.budget)
+    if by_group is not None:
+        return by_group
+    context = setting.question().context
+    uniform = len(cache.slopes) == 1 and not cache.constant
+    return float(cache.slopes[0][0]) if uniform else float(cache.bytes(context)) / context
+
+
 def pool_tokens(setting: CaseSetting) -> Figure:
     """Return the tokens that the pool holds, whole blocks.
 
-    Where layers differ engines print concurrency x context; the same is done here. Layers that all keep the same, be
-    it a window, are one group of blocks: what is printed is blocks x tokens of a block, whatever a request keeps.
+    Where layers differ engines print concurrency x context, vLLM before 0.20 blocks / groups x tokens of a block.
+    Layers that all keep the same, be it a window, are one group of blocks.
     DeepSeek-V4's pools differ by versions of SGLang: where none is stated, the newest one under which anything is left
     is likely (the case's engine did start), and the range holds what the others give.
 
@@ -112,11 +122,9 @@ def _compresses(setting: CaseSetting, rules: Budget) -> bool:
 def _pool_tokens(setting: CaseSetting) -> Figure:
     """Return the tokens that the pool holds under the rules of one version."""
     pool, cache = pool_bytes(setting), _rank_cache(setting)
-    context = setting.question().context
     if setting.budget.equation == "share_of_free":
         cache = CacheShape(0.0, cache.slopes)
-    uniform = len(cache.slopes) == 1 and not cache.constant
-    rate = float(cache.slopes[0][0]) if uniform else float(cache.bytes(context)) / context
+    rate = _printed_rate(setting, cache)
     if rate <= 0:
         raise UnsupportedError("this model keeps nothing per token")
     block = setting.budget.kv_block_tokens

@@ -6,24 +6,25 @@ from rackfit.accuracy.figures import Figure, around
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
-from rackfit.memory.budget import GIB, engine_terms, held_before_load, profiled_forward
+from rackfit.memory.budget import GIB, engine_terms, held_before_load, held_bytes, profiled_context
 from rackfit.memory.domain import Layout
 from rackfit.memory.eager import cache_surplus, head_while_loading, lasting_bytes, prompt_work
 from rackfit.memory.graphs import released_bytes
-from rackfit.memory.kv_cache import CacheShape, stage_caches
+from rackfit.memory.kv_cache import CacheShape
 from rackfit.memory.layouts import spread_layers
+from rackfit.memory.profile import forward_bytes
+from rackfit.memory.shared_pool import stored_caches
 
 CACHE_SPREAD = 0.03
 CAPTURE_DOUBT = 2.25 * GIB
 """What graphs of SGLang took beyond what its reserve counts for them, at most."""
+V0 = "V0"
 PEAK_SPREAD_BYTES = 3 * 2**27
 
 
 def request_caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
     """Return the cache of one request per stage, in the form in which the engine's version stores it."""
-    budget = setting.budget
-    stages = spread_layers(layout, budget)
-    return stage_caches(setting.anatomy, stages, setting.kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
+    return stored_caches(setting.anatomy, spread_layers(layout, setting.budget), setting.kv_bits, setting.budget)
 
 
 def terms_of(setting: CaseSetting):  # type: ignore[no-untyped-def]
@@ -36,16 +37,24 @@ def terms_of(setting: CaseSetting):  # type: ignore[no-untyped-def]
 
 
 def activation_peak(setting: CaseSetting) -> Figure:
-    """Return the activation peak of the engine's profile on one device, bytes."""
-    value = float(terms_of(setting).workspace)
+    """Return the activation peak of the engine's profile on one device, bytes.
+
+    In vLLM V0 only the first rank of a group samples, and every rank prints a line of its own: a line of several ranks
+    is most often one of the others. (V0, `execute_model`: `if not self.is_driver_worker: return []`.)
+    """
+    terms = terms_of(setting)
+    value, layout = float(terms.workspace), setting.layout()
+    if setting.budget.engine == V0 and layout.tp > 1:
+        question = setting.question()
+        rows = profiled_context(setting.anatomy, setting.budget, question.context, question.knobs)
+        forward = float(forward_bytes(setting.anatomy, setting.budget, layout, rows))
+        return Figure(forward, (1 - WORKSPACE_SPREAD) * forward, (1 + WORKSPACE_SPREAD) * value)
     return around(value, WORKSPACE_SPREAD * value)
 
 
 def non_torch(setting: CaseSetting) -> Figure:
     """Return what libraries and collectives take beside the allocator, bytes per device."""
-    budget = setting.budget
-    parallel = setting.layout().devices > 1
-    return around(budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single, RUNTIME_SPREAD_BYTES)
+    return around(held_bytes(setting.budget, setting.layout(), setting.device), RUNTIME_SPREAD_BYTES)
 
 
 def graphs(setting: CaseSetting) -> Figure:
@@ -60,7 +69,7 @@ def graphs(setting: CaseSetting) -> Figure:
         return Figure(0.0, 0.0, 0.0)
     if setting.budget.equation == "share_of_free":
         return Figure(taken, 0.0, taken + CAPTURE_DOUBT)
-    forward = float(profiled_forward(setting.anatomy, setting.budget, setting.layout(), terms))
+    forward = float(forward_bytes(setting.anatomy, setting.budget, setting.layout(), terms.batched_tokens))
     released = float(released_bytes(setting.budget, setting.device.compute_capability, forward))
     value = taken - released
     return Figure(value, value - max(released / 2, taken / 2, GIB / 4), max(3 * taken, value + GIB / 2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from rackfit.catalog.context import read_context
@@ -148,9 +148,13 @@ def find_model(connection: sqlite3.Connection, name: str | Subject) -> Subject:
     else:
         limit = _stated_limit(connection, name) or limit
     taken_for = f"model: {name!r} is not on record, read as {found.id}" if found.respelled else None
-    return Subject(
-        Anatomy(read_model(connection, found.id)), found.id, found.checkpoint_id, precision, limit, taken_for=taken_for
-    )  # fmt: skip
+    anatomy = _anatomy(connection, found.id, limit)
+    return Subject(anatomy, found.id, found.checkpoint_id, precision, limit, taken_for=taken_for)
+
+
+def _anatomy(connection: sqlite3.Connection, model_id: str, limit: int | None) -> Anatomy:
+    """Return the architecture with the longest context of the checkpoint that is meant."""
+    return Anatomy(replace(read_model(connection, model_id), max_context=limit))
 
 
 def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
@@ -173,7 +177,7 @@ def _published(connection: sqlite3.Connection, name: str) -> Subject | None:
         row["artifact_id"], row["bytes"], GGUF not in checkpoint, holds_predictions(row["artifact_id"], row["model_id"])
     )
     return Subject(
-        Anatomy(read_model(connection, row["model_id"])), row["model_id"], checkpoint if known else None,
+        _anatomy(connection, row["model_id"], limit), row["model_id"], checkpoint if known else None,
         row["precision_id"], limit, file,
     )  # fmt: skip
 

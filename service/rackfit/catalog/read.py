@@ -89,9 +89,22 @@ def _tower(row: dict[str, Any]) -> Tower:
     """Return a tower; `2x2 pixel shuffle` merges four patches into a token, and so does what names no figure."""
     merged = re.match(r"(\d)x\1", row["merge"] or "")
     patches = int(merged[1]) ** 2 if merged else 1 if row["merge"] == "none" else MERGED_PATCHES
+    video = row["tokens_per_video_frame"] or ""
+    stacked = re.search(r"DeepStack \(features of (\d+) layers", row["tower_kind"])
     return Tower(
-        row["tower_kind"], row["params"], row["max_tokens_per_image"], row["width"], row["d_ff"], patches, row["layers"]
-    )  # fmt: skip
+        kind=row["tower_kind"],
+        params=row["params"],
+        max_tokens_per_image=row["max_tokens_per_image"],
+        width=row["width"],
+        d_ff=row["d_ff"],
+        patches_per_token=patches,
+        layers=row["layers"],
+        patch=row["patch"],
+        frames=2 if video.startswith("per pair of frames") else 1,
+        rotary=row["merge"] == "2x2",
+        features_per_token=1 + (int(stacked[1]) if stacked else 0),
+        clips=video.startswith("per pair of frames") and "capped" not in video and "at most" not in video,
+    )
 
 
 def read_model(connection: sqlite3.Connection, model_id: str) -> Model:
@@ -193,10 +206,20 @@ def budget_of(row: dict[str, Any]) -> Budget:
     own["rotary_tables"] = bool(row["rotary_tables"])
     own["widens_int4_matrix"] = bool(row["widens_int4_matrix"])
     own["embedding_on_host"] = bool(row["embedding_on_host"])
-    own["queue_per_stage"] = bool(row["queue_per_stage"])
     own["reserve"] = _reserve(row["reserve"])
     own["token_pools"] = _token_pools(row["token_pools"])
     own["unpacked"] = tuple(Unpacked(**part) for part in json.loads(row["unpacked"] or "[]"))
+    for flag in (
+        "queue_per_stage",
+        "keeps_expert_workspaces",
+        "expands_encoder_outputs",
+        "prints_blocks_per_group",
+        "keeps_reduced_inputs",
+        "clip_beside_image",
+    ):
+        own[flag] = bool(row[flag])
+    dense = row["dense_graphs_in_budget"]
+    own["dense_graphs_in_budget"] = None if dense is None else bool(dense)
     return Budget(**own)
 
 

@@ -17,8 +17,9 @@ from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, stage_caches
 from rackfit.memory.layouts import spread_layers
-from rackfit.memory.token_pools import SplitCache, WindowPool, charged_caches, split_states, with_window_pool
-from rackfit.memory.weights import as_loaded, outer_bytes, stage_weights
+from rackfit.memory.shared_pool import stored_caches
+from rackfit.memory.token_pools import SplitCache, WindowPool, split_states, with_window_pool
+from rackfit.memory.weights import as_loaded, outer_bytes, rotary_table_bytes, stage_weights
 
 STANDARD_CONTEXTS = (8192, 32768, 131072)
 
@@ -103,11 +104,13 @@ def weight_spread(precision: Precision) -> float:
 def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layout: Layout) -> tuple[float, ...]:
     """Return the weight bytes on one device of each stage, as the engine places them.
 
-    llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy.
+    llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy. vLLM builds the
+    table of rotary positions with the model.
     """
     precision, layout = as_held(precision, budget), spread_layers(layout, budget)
     multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
-    loads = list(stage_weights(anatomy, precision, layout, multiple))
+    table = rotary_table_bytes(anatomy) if budget.runtime_id == "vllm" else 0
+    loads = [stage + table for stage in stage_weights(anatomy, precision, layout, multiple)]
     if budget.embedding_on_host:
         first, _, _ = outer_bytes(anatomy, precision, layout)
         if not anatomy.model.tied_embeddings or layout.pp > 1:
@@ -190,7 +193,7 @@ def evaluate(
     loads = device_weights(anatomy, precision, budget, layout)
     stages = spread_layers(layout, budget)
     needs = stage_caches(anatomy, stages, asked.kv_bits, budget.state_bits, conv_bits=budget.conv_bits)
-    stored = charged_caches(anatomy, stages, asked.kv_bits, budget, asked.knobs.draft)
+    stored = stored_caches(anatomy, stages, asked.kv_bits, budget, asked.knobs.draft)
     if added is not None:
         stored = tuple(own.plus(other) for own, other in zip(stored, added.caches, strict=True))
     in_flight = _batch_in_flight(terms)

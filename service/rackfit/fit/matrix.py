@@ -39,9 +39,14 @@ class Column:
     devices_per_domain: int
 
 
-def small_tier(budget: Budget, device: Device) -> str:
-    """Return the name by which an engine gives a device its smallest defaults, empty where none does."""
-    return next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
+def device_rules(budget: Budget, device: Device) -> tuple[str, bool]:
+    """Return what of an engine's rules depends on the device itself, its memory apart.
+
+    The name by which the engine gives it its smallest defaults, empty where none does, and whether it is a server part
+    whose kernels hold more.
+    """
+    small = next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
+    return small, device.is_hopper_or_later_server
 
 
 def runnable_layouts(

@@ -188,7 +188,8 @@ class Split:
         """
         total = _total(device)
         question = self.question
-        budget = self.budget if last else replace(self.budget, sampler_bytes_per_logit=0.0)
+        own = self.budget.for_runner(dense=not self.anatomy.has_experts and not self.anatomy.keeps_states)
+        budget = own if last else replace(own, sampler_bytes_per_logit=0.0)
         terms = engine_terms(self.anatomy, budget, self.layout, device, total, question.context, question.knobs)
         return terms, total
 

@@ -76,6 +76,11 @@ class Anatomy:
         return sum(group.count for group in self.model.groups if group.n_experts)
 
     @cached_property
+    def keeps_states(self) -> bool:
+        """Whether any layer keeps a recurrent state."""
+        return any(group.state_elems or group.conv_elems for group in self.model.groups)
+
+    @cached_property
     def keeps_windows(self) -> bool:
         """Whether any layer caches a window of tokens only."""
         return any(group.kv_windowed_elems for group in self.model.groups)

@@ -16,6 +16,7 @@ from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Device, Layout, Reserve
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.memory.graphs import graph_bytes
+from rackfit.memory.profile import forward_bytes, profile_bytes
 from rackfit.memory.static_share import driver_bytes, graphs_mib, static_share
 from rackfit.memory.token_pools import fixed_pool_bytes
 
@@ -121,40 +122,6 @@ def tier_sizes(budget: Budget, total: Number, device_name: str, knobs: Knobs, tp
     return tokens, minimum(sequences, tokens)
 
 
-def forward_bytes(anatomy: Anatomy, budget: Budget, layout: Layout, tokens: Number) -> Number:
-    """Return the peak of one forward pass over so many tokens on one device.
-
-    About 2 B x tokens x (3 d_ff / TP + 3 d): gate, up and their product beside three hidden states (re-derived on
-    vLLM logs: Llama-3.1-8B at 20,000 tokens 2.07 GiB, 29,000 tokens 2.99 GiB).
-    """
-    width = 3 * anatomy.widest_ffn / layout.tp + 3 * anatomy.model.d_model
-    return budget.forward_bytes * tokens * width
-
-
-def profiled_forward(anatomy: Anatomy, budget: Budget, layout: Layout, terms: Terms) -> Number:
-    """Return the peak of one forward pass over a full batch on one device, bytes, the sampler left out."""
-    return forward_bytes(anatomy, budget, layout, terms.batched_tokens)
-
-
-def encoder_bytes(anatomy: Anatomy, layout: Layout) -> float:
-    """Return what encoding one image of the largest size takes on one device, bytes; 0 without a vision tower.
-
-    vLLM profiles a multimodal model with images of the maximum feature size before it sizes the cache. As in the
-    language model: 2 B x patches x (3 d_ff / TP + 3 d). Seen: Mistral-Small-3.2 2.12 GiB of activations where text
-    alone gives 1.73 (llm-d planner table); a 27B with images of 65,536 patches 2.21 GiB at 2048 tokens, where text
-    alone gives 0.26 (vllm#52872).
-    """
-    found = [tower for tower in anatomy.model.towers if tower.width and tower.max_tokens_per_image]
-    return max(
-        (
-            2.0 * (tower.max_tokens_per_image or 0) * tower.patches_per_token
-            * (3 * (tower.d_ff or 4 * (tower.width or 0)) / layout.tp + 3 * (tower.width or 0))
-            for tower in found
-        ),
-        default=0.0,
-    )  # fmt: skip
-
-
 def profiled_context(anatomy: Anatomy, budget: Budget, context: int, knobs: Knobs) -> int:
     """Return the tokens that vLLM V0 profiles: the context, or one chunk where prefill is chunked.
 
@@ -217,6 +184,26 @@ def _static_limit(
     return share * free
 
 
+def fuses_allreduce(budget: Budget, device: Device) -> bool:
+    """Return whether an engine's buffers of the fused all-reduce lie on such devices.
+
+    vLLM switches it on by itself on compute capability 9.0 and 10.x (config/vllm.py, enable_allreduce_rms_fusion).
+    """
+    return budget.fused_allreduce_bytes > 0 and device.is_hopper_or_later_server
+
+
+def held_bytes(budget: Budget, layout: Layout, device: Device) -> int:
+    """Return what libraries and collectives hold on one device beside the allocator, bytes.
+
+    The fused all-reduce needs tensor parallelism without pipelines and replicas. llm-d planner sweep, H100, 0.19.0:
+    0.25 GiB at TP 1, 2.07 at TP 2, 2.13 to 2.21 at TP 4, 0.07 at PP 2 and 4.
+    """
+    if layout.tp * layout.pp == 1 and layout.ep == 1:  # replicas of a whole model do not talk to each other
+        return budget.non_torch_bytes_single
+    fused = fuses_allreduce(budget, device) and layout.tp > 1 and layout.pp == layout.dp == 1
+    return budget.non_torch_bytes_parallel + (budget.fused_allreduce_bytes if fused else 0)
+
+
 def engine_terms(
     anatomy: Anatomy, budget: Budget, layout: Layout, device: Device, total: Number, context: int, knobs: Knobs
 ) -> Terms:
@@ -231,6 +218,7 @@ def engine_terms(
         context: tokens of one request, for engines that profile the context.
         knobs: the user's settings.
     """
+    budget = budget.for_runner(dense=not anatomy.has_experts and not anatomy.keeps_states)
     tokens, sequences = tier_sizes(budget, total, device.name, knobs, layout.tp)
     rows = {
         "batched_tokens": tokens,
@@ -238,16 +226,17 @@ def engine_terms(
         "ubatch": tokens,
         "none": 0 * total,
     }
-    forward = forward_bytes(anatomy, budget, layout, rows[budget.profiled_tokens])
+    profiled = rows[budget.profiled_tokens]
     logit_rows = sequences if budget.logit_rows is None else minimum(budget.logit_rows, sequences)
     logits = logit_rows * anatomy.model.vocab_size if anatomy.caches_tokens else 0
-    sampler = logits * budget.sampler_bytes_per_logit
-    workspace = forward + sampler if budget.profiled_tokens == "ubatch" else maximum(forward, sampler)
-    if budget.runtime_id == "vllm" and not knobs.text_only:
-        workspace = workspace + encoder_bytes(anatomy, layout)
-    parallel = layout.tp * layout.pp > 1 or layout.ep > 1  # replicas of a whole model do not talk to each other
-    held = budget.non_torch_bytes_parallel if parallel else budget.non_torch_bytes_single
-    graphs = 0 * total if knobs.eager else graph_bytes(anatomy, budget, layout, tokens, sequences) + 0 * total
+    if budget.profiled_tokens == "ubatch":
+        workspace = forward_bytes(anatomy, budget, layout, profiled) + logits * budget.sampler_bytes_per_logit
+    else:
+        images = budget.runtime_id == "vllm" and not knobs.text_only
+        workspace = profile_bytes(anatomy, budget, layout, profiled, sequences, logits, context, images)
+    held = held_bytes(budget, layout, device)
+    large = device.is_hopper_or_later_server
+    graphs = 0 * total if knobs.eager else graph_bytes(anatomy, budget, layout, tokens, sequences, large) + 0 * total
     runtime = held + logits * budget.persistent_bytes_per_logit + (graphs if budget.graphs_in_budget else 0)
     outside = budget.context_bytes + (0 if budget.graphs_in_budget else graphs)
     if budget.equation == "share_of_total":

@@ -6,7 +6,7 @@ only. Sizes are bytes, counts are values, nothing here has a default that stands
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,16 @@ class Tower:
     patches_per_token: int = 1
     """Patches that the projector merges into one token of the language model."""
     layers: int | None = None
+    patch: int | None = None
+    """Side of a patch, pixels."""
+    frames: int = 1
+    """Frames that a patch spans: encoders of video give a still image twice."""
+    rotary: bool = False
+    """Whether attention turns queries and keys by their place, which needs copies of them."""
+    features_per_token: int = 1
+    """Vectors of the language model's width that the encoder returns for one token: DeepStack adds some."""
+    clips: bool = False
+    """Whether it takes clips whose frames may each be as large as an image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +155,11 @@ class Device:
     bandwidth_gb_s: float | None
     fabric: bool = False
     """Whether more than two such devices are joined by links of their own."""
+
+    @property
+    def is_hopper_or_later_server(self) -> bool:
+        """Whether kernels of compute capability 9.0 and 10.x run here, which desktop parts (12.x) do not have."""
+        return (self.compute_capability or "").split(".")[0] in ("9", "10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +285,20 @@ class Budget:
     """Bytes per token and unit of width of the profiled forward pass."""
     sampler_bytes_per_logit: float
     persistent_bytes_per_logit: float
+    extra_hidden_states: int
+    """Hidden states of the full batch that the profile holds beside the three of `forward_bytes`."""
+    profile_extra_bytes: int
+    """Bytes that every profile of the sampler shows beside its logits and hidden states."""
+    keeps_expert_workspaces: bool
+    """Whether the buffers of the routed experts outlive the layer, so that they add to the sampler's peak."""
+    expands_encoder_outputs: bool
+    """Whether the profile stretches the features of each image to the encoder's whole budget of tokens."""
     logit_rows: int | None
     """Rows of logits reserved; None: the sequence limit."""
     non_torch_bytes_single: int
     non_torch_bytes_parallel: int
+    fused_allreduce_bytes: int
+    """Buffers of the fused all-reduce, which engines switch on by themselves on some devices; 0 without."""
     context_bytes: int
     """Driver context and libraries that lie outside the engine's own budget."""
     graph_bytes: int
@@ -281,6 +306,17 @@ class Budget:
     kv_block_tokens: int
     window_extra_batches: int | None
     """Batches of tokens that a windowed layer keeps beside its window; None: it keeps every token."""
+    group_join_ratio: float | None
+    """Kinds of layers share one pool of equal blocks, in groups of as many layers as the rarest kind has, or as the
+    most frequent one where that is less than so many times as many; None: no such groups."""
+    clip_frames: int | None
+    """Most frames of a clip that is profiled; None: only images are."""
+    clip_beside_image: bool
+    """Whether the profiled clip leaves room for an image in the context."""
+    keeps_reduced_inputs: bool
+    """Whether the inputs of all-reduces stay until the forward pass ends."""
+    prints_blocks_per_group: bool
+    """Whether the printed pool is blocks / groups x tokens of a block, whatever a request keeps."""
     state_bits: int
     mla_cache: str
     """latent | padded | full_heads: how multi-head latent attention is cached."""
@@ -316,6 +352,10 @@ class Budget:
     """What is left out of the static share, None for engines whose share is a setting."""
     token_pools: TokenPools | None = None
     unpacked: tuple[Unpacked, ...] = ()
+    dense_sampler_bytes_per_logit: float | None = None
+    dense_persistent_bytes_per_logit: float | None = None
+    dense_graphs_in_budget: bool | None = None
+    """The same three where models without experts and states have a runner of their own; None: they do not."""
     pipeline_rules: Budget | None = None
     """Rules that hold where a pipeline has several stages, None for these."""
 
@@ -326,6 +366,22 @@ class Budget:
         vllm#16057, vllm#18915).
         """
         return self if stages == 1 or self.pipeline_rules is None else self.pipeline_rules
+
+    def for_runner(self, dense: bool) -> Budget:
+        """Return the rules of the runner that a model gets: dense models without states may have one of their own.
+
+        vLLM 0.25 to 0.28 runs them on model runner V2, which samples without sorting, keeps the penalties' counts and
+        does not estimate graphs; from 0.29 on all models (config/vllm.py, `use_v2_model_runner`).
+        """
+        if not dense or self.dense_sampler_bytes_per_logit is None:
+            return self
+        return replace(
+            self,
+            sampler_bytes_per_logit=self.dense_sampler_bytes_per_logit,
+            persistent_bytes_per_logit=self.dense_persistent_bytes_per_logit or 0.0,
+            graphs_in_budget=bool(self.dense_graphs_in_budget),
+            dense_sampler_bytes_per_logit=None,
+        )
 
     def queues(self, stages: int) -> int:
         """Return among how many schedulers a replica's blocks are divided."""

@@ -19,6 +19,7 @@ from rackfit.memory.versions import version_key
 
 GGUF_MIX = "ggufmix_"
 """Start of the ids of llama.cpp file types, which mix types by tensor."""
+ROTARY_BYTES = 2
 REPLICATED = frozenset({"router", "norms", "attention_mla_down", "indexer", "other"})
 """Roles that every tensor-parallel rank holds whole (vLLM: ReplicatedLinear and norm modules)."""
 
@@ -164,3 +165,17 @@ def as_loaded(precision: Precision, budget: Budget, compute_capability: str | No
         if found and found < version_key(part.below_compute_capability) and precision.precision_id == part.precision:
             return replace(precision, bits=part.bits)
     return precision
+
+
+def rotary_table_bytes(anatomy: Anatomy) -> int:
+    """Return the table of sines and cosines that vLLM builds with the model, whole on every rank, bytes.
+
+    Positions of the model's own limit x rotated values of a head x 2 B, whatever context is served
+    (model_executor/layers/rotary_embedding/base.py). Llama-4-Scout, 10,485,760 positions of 128 values: 2.5 GiB, which
+    its load on H100 shows (llm-d planner sweep: 53.12 GiB at TP 4). Hybrid models turn few values or none: left out.
+    """
+    model = anatomy.model
+    if anatomy.keeps_states or not model.max_context:
+        return 0
+    rotated = model.qk_rope_head_dim or max((group.d_k or 0 for group in model.groups), default=0)
+    return model.max_context * rotated * ROTARY_BYTES

@@ -89,9 +89,17 @@ class Budget(Record):
     forward_bytes: NonNegative
     sampler_bytes_per_logit: NonNegative
     persistent_bytes_per_logit: NonNegative
+    dense_sampler_bytes_per_logit: NonNegative | None = None
+    dense_persistent_bytes_per_logit: NonNegative | None = None
+    dense_graphs_in_budget: bool | None = None
+    extra_hidden_states: Count = 0
+    profile_extra_mib: NonNegative = 0.0
+    keeps_expert_workspaces: bool = False
+    expands_encoder_outputs: bool = False
     logit_rows: Count | None = None
     non_torch_single_mib: NonNegative
     non_torch_parallel_mib: NonNegative
+    fused_allreduce_mib: NonNegative = 0.0
     context_mib: NonNegative
     graph_mib: NonNegative
     graphs_in_budget: bool
@@ -99,6 +107,11 @@ class Budget(Record):
     queue_per_stage: bool = False
     pipeline_budget: Slug | None = None
     window_extra_batches: Count | None = None
+    group_join_ratio: Positive | None = None
+    prints_blocks_per_group: bool = False
+    keeps_reduced_inputs: bool = False
+    clip_frames: PositiveCount | None = None
+    clip_beside_image: bool = False
     state_bits: Literal[16, 32]
     mla_cache: Literal["latent", "padded", "full_heads"]
     mxfp4_width_multiple: PositiveCount | None = None

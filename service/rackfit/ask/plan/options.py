@@ -19,7 +19,7 @@ from rackfit.catalog.context import Context
 from rackfit.catalog.read import rows_of
 from rackfit.errors import UsageError
 from rackfit.fit.cell import evaluate
-from rackfit.fit.matrix import small_tier
+from rackfit.fit.matrix import device_rules
 from rackfit.memory.budget import tier_sizes
 from rackfit.memory.domain import Device, Layout
 from rackfit.memory.layouts import candidates, refusal
@@ -156,7 +156,7 @@ def _alike(options: list[Option]) -> Iterator[list[int]]:
         windowed = setting.budget.window_extra_batches is not None and setting.subject.anatomy.keeps_windows
         key = (
             machine.count, machine.per_domain, setting.choice.precision_id, setting.budget.budget_id,
-            small_tier(setting.budget, machine.device), tokens if windowed else None,
+            device_rules(setting.budget, machine.device), tokens if windowed else None,
         )  # fmt: skip
         groups[key].append(position)
     yield from groups.values()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackfit.records.base import Part
-from rackfit.records.budgets import Tier
+from rackfit.records.budgets import Budget, Tier
 from rackfit.records.load import Library
 
 MIB = 2**20
@@ -21,6 +21,28 @@ def _numbers(tier: Tier) -> list[float]:
 def _named(part: Part | None) -> str | None:
     """Return a rule with its fields by name, without those that are not given."""
     return None if part is None else part.model_dump_json(exclude_none=True)
+
+
+def _number(value: float | None) -> float | None:
+    """Return a figure as a float, None where there is none."""
+    return None if value is None else float(value)
+
+
+def _profile(record: Budget) -> dict[str, Any]:
+    """Return the columns of what a profile holds beside one step."""
+    dense = record.dense_graphs_in_budget
+    return {
+        "dense_sampler_bytes_per_logit": _number(record.dense_sampler_bytes_per_logit),
+        "dense_persistent_bytes_per_logit": _number(record.dense_persistent_bytes_per_logit),
+        "dense_graphs_in_budget": None if dense is None else int(dense),
+        "extra_hidden_states": record.extra_hidden_states,
+        "profile_extra_bytes": round(record.profile_extra_mib * MIB),
+        "keeps_expert_workspaces": int(record.keeps_expert_workspaces),
+        "expands_encoder_outputs": int(record.expands_encoder_outputs),
+        "keeps_reduced_inputs": int(record.keeps_reduced_inputs),
+        "clip_frames": record.clip_frames,
+        "clip_beside_image": int(record.clip_beside_image),
+    }
 
 
 def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -43,9 +65,11 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "forward_bytes": float(record.forward_bytes),
                 "sampler_bytes_per_logit": float(record.sampler_bytes_per_logit),
                 "persistent_bytes_per_logit": float(record.persistent_bytes_per_logit),
+                **_profile(record),
                 "logit_rows": record.logit_rows,
                 "non_torch_bytes_single": round(record.non_torch_single_mib * MIB),
                 "non_torch_bytes_parallel": round(record.non_torch_parallel_mib * MIB),
+                "fused_allreduce_bytes": round(record.fused_allreduce_mib * MIB),
                 "context_bytes": round(record.context_mib * MIB),
                 "graph_bytes": round(record.graph_mib * MIB),
                 "graphs_in_budget": int(record.graphs_in_budget),
@@ -53,6 +77,8 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "queue_per_stage": int(record.queue_per_stage),
                 "pipeline_budget_id": record.pipeline_budget,
                 "window_extra_batches": record.window_extra_batches,
+                "group_join_ratio": _number(record.group_join_ratio),
+                "prints_blocks_per_group": int(record.prints_blocks_per_group),
                 "state_bits": record.state_bits,
                 "mla_cache": record.mla_cache,
                 "mxfp4_width_multiple": record.mxfp4_width_multiple,

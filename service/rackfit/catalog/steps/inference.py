@@ -18,7 +18,7 @@ import numpy
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.read import device_of, read_model, rows_of
 from rackfit.fit.cell import Question
-from rackfit.fit.matrix import Column, cell_rows, fit_column, runnable_layouts, small_tier
+from rackfit.fit.matrix import Column, cell_rows, device_rules, fit_column, runnable_layouts
 from rackfit.fit.verdicts import FITS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.budget import DEFAULT_KNOBS, engine_total, tier_sizes
@@ -184,10 +184,10 @@ def _groups(model: Model, context: Context, devices: dict[str, Device], shapes: 
         device = devices[shape["accelerator_id"]]
         arrangement = (shape["node_count"], shape["devices_per_node"], shape["devices_per_domain"])
         for choice in chosen[shape["accelerator_id"]]:
-            small = small_tier(context.newest_budget(choice.runtime_id), device)
+            rules = device_rules(context.newest_budget(choice.runtime_id), device)
             in_doubt = context.chooser.in_doubt(choice, device, context.assume_16_bit)
             member = (shape, (choice.support, in_doubt))
-            found[(*arrangement, choice.precision_id, choice.runtime_id, small)].append(member)
+            found[(*arrangement, choice.precision_id, choice.runtime_id, rules)].append(member)
     return [_group(key, members, devices) for key, members in sorted(found.items())]
 
 

@@ -56,6 +56,19 @@ class BudgetRow(SQLModel, table=True):
     reserve: str | None = Field(default=None, sa_type=Text)
     token_pools: str | None = Field(default=None, sa_type=Text)
     unpacked: str | None = Field(default=None, sa_type=Text)
+    dense_sampler_bytes_per_logit: float | None = Field(default=None, sa_type=REAL)
+    dense_persistent_bytes_per_logit: float | None = Field(default=None, sa_type=REAL)
+    dense_graphs_in_budget: int | None = Field(default=None, sa_type=Integer)
+    extra_hidden_states: int = Field(default=0, sa_type=Integer)
+    profile_extra_bytes: int = Field(default=0, sa_type=Integer)
+    keeps_expert_workspaces: int = Field(default=0, sa_type=Integer)
+    expands_encoder_outputs: int = Field(default=0, sa_type=Integer)
+    fused_allreduce_bytes: int = Field(default=0, sa_type=Integer)
+    group_join_ratio: float | None = Field(default=None, sa_type=REAL)
+    prints_blocks_per_group: int = Field(default=0, sa_type=Integer)
+    keeps_reduced_inputs: int = Field(default=0, sa_type=Integer)
+    clip_frames: int | None = Field(default=None, sa_type=Integer)
+    clip_beside_image: int = Field(default=0, sa_type=Integer)
 
 
 class ConfigurationRow(SQLModel, table=True):

@@ -6,7 +6,10 @@ from typing import Any
 
 from rackfit.ask.question import FitQuestion
 from rackfit.catalog.read import rows_of
+from rackfit.memory.anatomy import Anatomy
+from rackfit.memory.domain import Budget
 from rackfit.memory.kv_cache import CacheShape
+from rackfit.memory.profile import encoders
 from rackfit.publish.answers import Answers
 
 EQUATIONS = {
@@ -62,12 +65,9 @@ def terms(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
         },
         {
             "name": "workspace", "bytes": per_device["workspace_bytes"],
-            "formula": "peak of one step: forward pass (rows x (3 d_ff / TP + 3 d) x bytes) or sampler "
-            "(rows x vocabulary x bytes)",
-            "inputs": [
-                f"{budget.forward_bytes:g} bytes per row and unit of width, rows by {budget.profiled_tokens}",
-                f"{budget.sampler_bytes_per_logit:g} bytes per logit, vocabulary {model.vocab_size:,}",
-            ],
+            "formula": "largest of what one step takes: forward pass (rows x (3 d_ff / TP + hidden states x d) x "
+            "bytes), sampler (rows x vocabulary x bytes + what stays), images being encoded",
+            "inputs": workspace_lines(subject.anatomy, budget),
         },
         {
             "name": "runtime", "bytes": per_device["runtime_bytes"],
@@ -79,6 +79,21 @@ def terms(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
             ],
         },
     ]  # fmt: skip
+
+
+def workspace_lines(anatomy: Anatomy, budget: Budget) -> list[str]:
+    """Return in words what the peak of a step is made of."""
+    rules = budget.for_runner(dense=not anatomy.has_experts and not anatomy.keeps_states)
+    lines = [
+        f"{rules.forward_bytes:g} bytes per row and unit of width, rows by {rules.profiled_tokens}, "
+        f"{3 + rules.extra_hidden_states} hidden states",
+        f"{rules.sampler_bytes_per_logit:g} bytes per logit, vocabulary {anatomy.model.vocab_size:,}",
+    ]
+    if anatomy.has_experts and rules.keeps_expert_workspaces:
+        lines.append("buffers of the routed experts stay while tokens are sampled")
+    if rules.runtime_id == "vllm" and encoders(anatomy):
+        lines.append("images of the largest size are encoded, their pixels and features stay for the step")
+    return lines
 
 
 def cache_lines(shape: CacheShape) -> list[str]:
