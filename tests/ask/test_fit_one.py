@@ -211,7 +211,7 @@ def test_more_of_the_same_hardware(on: str, more: str) -> None:
     [
         ("qwen3-32b", "1x h100-sxm5-80gb", {"context": 40960}, {"a share of 0.9", "one more device", "another card: "}),
         ("deepseek-v3", "dgx-h100", {}, {"one more machine", "another card: "}),
-        ("qwen3-8b", "a100-sxm4-80gb/1g.10gb", {}, {"a larger slice: 1g.20gb"}),
+        ("qwen3-8b", "a100-sxm4-80gb/1g.10gb", {}, {"a larger slice: "}),
         ("qwen3-8b", "rtx-4090", {"sequences": 40}, {" sequences at a time", "another card: "}),
         ("llama-3.1-70b", "m2-max-32gb", {"precision": "q4_k_m"}, {"another card: "}),
     ],

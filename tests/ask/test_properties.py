@@ -184,3 +184,28 @@ def test_an_engine_never_charges_less_than_is_needed(
     assert (answer["verdict"] != "no") == (answer["most_sequences"]["likely"] >= sequences)
     if sequences == 1:
         assert (longest >= context) == (answer["verdict"] != "no")
+
+
+@settings(max_examples=60)
+@given(number=NUMBER, devices=st.sampled_from([1, 2, 3]), precision=st.sampled_from(["q4_k_m", "q8_0", "bf16"]))
+def test_all_layers_on_devices_is_no_offload(
+    connection: sqlite3.Connection, number: int, devices: int, precision: str
+) -> None:
+    """With every layer and the head on devices, the bytes are those of an answer that knows of no RAM.
+
+    Gemma 3n's embeddings per layer (1.8 GiB) were counted on the card by one and in RAM by the other.
+    """
+    models = [row[0] for row in connection.execute("select model_id from models order by model_id")]
+    tables = [
+        row[0] for row in connection.execute("select model_id from models where per_layer_embedding_dim is not null")
+    ]
+    names = models + tables * (len(models) // (2 * len(tables)))
+    said = {"model": names[number % len(names)], "on": f"{devices}x rtx-4090", "precision": precision}
+    plain = _ask(connection, {**said, "runtime": "llama.cpp"})
+    whole = _ask(connection, {**said, "runtime": "llama.cpp", "gpu_layers": 2**20, "host_ram_gib": 4096.0})
+    assume(plain is not None and whole is not None)
+    assert plain is not None and whole is not None
+
+    for name, size in plain["per_device"].items():
+        assert whole["per_device"][name] == pytest.approx(size, abs=2), name
+    assert (whole["verdict"], whole["max_context"]) == (plain["verdict"], plain["max_context"])

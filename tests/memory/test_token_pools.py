@@ -12,9 +12,9 @@ from rackfit.catalog.context import Context, read_context
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, Layout
 from rackfit.memory.kv_cache import CacheShape
+from rackfit.memory.shared_pool import stored_caches
 from rackfit.memory.token_pools import (
     SplitCache,
-    charged_caches,
     draft_factor,
     fixed_pool_bytes,
     is_compressed,
@@ -48,7 +48,7 @@ def anatomy(connection: sqlite3.Connection, name: str) -> Anatomy:
 
 def rate(anatomy: Anatomy, budget: Budget, layout: Layout = SINGLE, draft: bool = False) -> float:
     """Return what one token of the full pool costs on the fullest stage, bytes."""
-    return max(cache.bytes_per_token for cache in charged_caches(anatomy, layout, 16, budget, draft))
+    return max(cache.bytes_per_token for cache in stored_caches(anatomy, layout, 16, budget, draft))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_windows_share_a_pool(
     connection: sqlite3.Connection, context: Context, name: str, version: str, kv_bits: float, bytes_per_token: float
 ) -> None:
     """Windowed layers of listed models cost 0.8 of a token, whatever the window; those of others a whole one."""
-    found = charged_caches(anatomy(connection, name), Layout(), kv_bits, rules(context, version))[0]
+    found = stored_caches(anatomy(connection, name), Layout(), kv_bits, rules(context, version))[0]
 
     assert found.bytes_per_token == pytest.approx(bytes_per_token)
 
@@ -145,7 +145,7 @@ def test_windows_share_a_pool(
 def test_states_and_tokens_divide_a_pool(connection: sqlite3.Connection, context: Context) -> None:
     """Qwen3.8-27B-FP8 on an H100: 124 states of 17.92 GiB beside 330,323 tokens of 20.16 GiB, 0.9 : 1 within a slot."""
     pools = rules(context, "0.5.18").token_pools
-    shape = charged_caches(anatomy(connection, "Qwen/Qwen3.8-27B"), Layout(), 16, rules(context, "0.5.18"))[0]
+    shape = stored_caches(anatomy(connection, "Qwen/Qwen3.8-27B"), Layout(), 16, rules(context, "0.5.18"))[0]
 
     assert token_share(shape, pools) == pytest.approx(20.16 / (20.16 + 0.34 + 17.58), rel=0.01)
     assert 125 * shape.constant / GIB == pytest.approx(0.34 + 17.58, rel=0.01)
@@ -156,7 +156,7 @@ def test_states_and_tokens_divide_a_pool(connection: sqlite3.Connection, context
 
 def test_a_granite_hybrid_as_printed(connection: sqlite3.Connection, context: Context) -> None:
     """granite-4.0-h-micro: 38 states of 2.77 GiB and 399,740 tokens of 3.04 GiB (sglang#18040)."""
-    shape = charged_caches(
+    shape = stored_caches(
         anatomy(connection, "ibm-granite/granite-4.0-h-micro"), Layout(), 16, rules(context, "0.5.8")
     )[0]
 

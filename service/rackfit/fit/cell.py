@@ -19,7 +19,7 @@ from rackfit.memory.kv_cache import CacheShape, stage_caches
 from rackfit.memory.layouts import spread_layers
 from rackfit.memory.shared_pool import stored_caches
 from rackfit.memory.token_pools import SplitCache, WindowPool, split_states, with_window_pool
-from rackfit.memory.weights import as_loaded, outer_bytes, rotary_table_bytes, stage_weights
+from rackfit.memory.weights import as_loaded, outer_bytes, rotary_table_bytes, stage_weights, table_bytes
 
 STANDARD_CONTEXTS = (8192, 32768, 131072)
 
@@ -104,18 +104,24 @@ def weight_spread(precision: Precision) -> float:
 def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layout: Layout) -> tuple[float, ...]:
     """Return the weight bytes on one device of each stage, as the engine places them.
 
-    llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy. vLLM builds the
-    table of rotary positions with the model.
+    llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy. Embeddings per
+    layer are an input too, which no head is tied to (src/llama-arch.cpp: LLM_TENSOR_PER_LAYER_TOKEN_EMBD is of
+    LLM_TENSOR_LAYER_INPUT). vLLM builds the table of rotary positions with the model.
     """
     precision, layout = as_held(precision, budget), spread_layers(layout, budget)
     multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
-    table = rotary_table_bytes(anatomy) if budget.runtime_id == "vllm" else 0
+    table = whole_tables(anatomy, budget)
     loads = [stage + table for stage in stage_weights(anatomy, precision, layout, multiple)]
     if budget.embedding_on_host:
         first, _, _ = outer_bytes(anatomy, precision, layout)
-        if not anatomy.model.tied_embeddings or layout.pp > 1:
-            loads[0] -= first
+        shared = anatomy.model.tied_embeddings and layout.pp == 1
+        loads[0] -= table_bytes(anatomy, precision) / layout.tp if shared else first
     return tuple(loads)
+
+
+def whole_tables(anatomy: Anatomy, budget: Budget) -> int:
+    """Return the bytes of tables that an engine builds on every device beside the weights of its layers."""
+    return rotary_table_bytes(anatomy) if budget.runtime_id == "vllm" else 0
 
 
 def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:

@@ -10,7 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rackfit.fit.cell import MXFP4_BITS, Added, Cell, Parts, Question, bind, engine_cache, evaluate, weight_spread
+from rackfit.fit.cell import (
+    MXFP4_BITS,
+    Added,
+    Cell,
+    Parts,
+    Question,
+    bind,
+    engine_cache,
+    evaluate,
+    weight_spread,
+    whole_tables,
+)
 from rackfit.fit.verdicts import NO, VERDICTS
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.bitsandbytes import as_held
@@ -18,7 +29,8 @@ from rackfit.memory.budget import Terms, engine_terms, engine_total
 from rackfit.memory.domain import Budget, Device, Layout, Precision
 from rackfit.memory.kv_cache import CacheShape, layer_cache
 from rackfit.memory.layouts import refusal
-from rackfit.memory.token_pools import charged_layer, with_window_pool
+from rackfit.memory.shared_pool import stored_layers
+from rackfit.memory.token_pools import with_window_pool
 from rackfit.memory.weights import as_loaded, layer_bytes, outer_bytes
 
 SINGLE = Layout()
@@ -166,11 +178,12 @@ class Split:
         model, budget, bits = self.anatomy.model, self.budget, self.question.kv_bits
         multiple = budget.mxfp4_width_multiple if self.precision.bits == MXFP4_BITS else None
         weights = layer_bytes(self.anatomy, self.precision, SINGLE, multiple)
+        stored = stored_layers(self.anatomy, SINGLE, bits, budget, self.question.knobs.draft)
         kinds = [
             Layer(
                 weights[number],
                 layer_cache(group, 1, bits, budget.state_bits, conv_bits=budget.conv_bits),
-                charged_layer(group, model, 1, bits, budget, self.question.knobs.draft),
+                stored[number],
             )
             for number, group in enumerate(model.groups)
         ]
@@ -205,7 +218,8 @@ def _by_layers(
     cells, start = [], 0
     counts = asked or tuple(shares(rooms, len(layers)))
     for number, (device, count) in enumerate(zip(flat, counts, strict=True)):
-        outer = (first if number == 0 else 0.0) + (last if number == len(flat) - 1 else 0.0)
+        outer = whole_tables(split.anatomy, split.budget) + (first if number == 0 else 0.0)
+        outer += last if number == len(flat) - 1 else 0.0
         cell = _device_cell(split, layers[start : start + count], outer, number, device, *found[number])
         start += count
         cells.append(cell)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import LayerGroup, Layout, Precision
 from rackfit.memory.stages import stage_sizes
-from rackfit.memory.weights import outer_bytes, role_bits
+from rackfit.memory.weights import outer_bytes, role_bits, table_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def tiers(anatomy: Anatomy, precision: Precision, offload: Offload, devices: int
         else:
             loads[home], reads = loads[home] + layer.experts, reads + active
     embedding, head, tower = outer_bytes(anatomy, precision, Layout())
-    tied = embedding - _tables(anatomy, precision) if anatomy.model.tied_embeddings else 0.0
+    tied = embedding - table_bytes(anatomy, precision) if anatomy.model.tied_embeddings else 0.0
     host, host_read = host + embedding, host_read + embedding / max(anatomy.model.vocab_size, 1)
     if offload.gpu_layers > 0:
         loads[-1] += head + tied
@@ -105,9 +105,3 @@ def tiers(anatomy: Anatomy, precision: Precision, offload: Offload, devices: int
     else:
         host, host_read = host + tower + head, host_read + head + tied
     return Tiers(tuple(loads), host, reads, host_read, tuple(tuple(row) for row in counts), tuple(on_host))
-
-
-def _tables(anatomy: Anatomy, precision: Precision) -> float:
-    """Return the bytes of embeddings per layer, which a tied head does not share."""
-    rows = anatomy.outer_roles.get("per_layer_embedding", 0)
-    return rows * role_bits(precision, "per_layer_embedding") / 8

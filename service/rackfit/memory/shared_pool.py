@@ -20,7 +20,7 @@ from rackfit.memory.anatomy import Anatomy
 from rackfit.memory.domain import Budget, LayerGroup, Layout
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.kv_cache import CacheShape, layer_cache, merge, stage_sums, striped
-from rackfit.memory.token_pools import charged_caches
+from rackfit.memory.token_pools import charged_layers
 
 BLOCK_STEP = 16
 """Tokens by which a block of attention grows."""
@@ -109,21 +109,28 @@ def _widest_rate(anatomy: Anatomy, layout: Layout, kv_bits: float, budget: Budge
 def stored_caches(
     anatomy: Anatomy, layout: Layout, kv_bits: float, budget: Budget, draft: bool = False
 ) -> tuple[CacheShape, ...]:
-    """Return the cache of one request on one device of each pipeline stage as the engine stores it, first to last.
+    """Return the cache of one request on one device of each pipeline stage as the engine stores it, first to last."""
+    return stage_sums(anatomy, stored_layers(anatomy, layout, kv_bits, budget, draft), layout)
+
+
+def stored_layers(
+    anatomy: Anatomy, layout: Layout, kv_bits: float, budget: Budget, draft: bool = False
+) -> list[CacheShape]:
+    """Return the cache of one request in one layer of each group, on one device, as the engine stores it.
 
     Where kinds of layers share a pool, missing layers of a group are paid for and a state fills a block; other pools
     are charged as `token_pools` says.
     """
     pool = pool_of(anatomy, budget)
     if pool is None:
-        return charged_caches(anatomy, layout, kv_bits, budget, draft)
+        return charged_layers(anatomy, layout, kv_bits, budget, draft)
     page = block_tokens(anatomy, layout, kv_bits, budget) * _widest_rate(anatomy, layout, kv_bits, budget)
     layers = []
     for group, filled in zip(anatomy.model.groups, pool.filled, strict=True):
         layer = layer_cache(group, layout.tp, kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
         layer = merge(page, ()) if group.state_elems and page else layer
         layers.append(striped(layer.times(filled), layout.dcp))
-    return stage_sums(anatomy, layers, layout)
+    return layers
 
 
 def printed_token_bytes(anatomy: Anatomy, layout: Layout, kv_bits: float, budget: Budget) -> float | None:

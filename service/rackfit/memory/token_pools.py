@@ -67,10 +67,10 @@ def charged_layer(
     return merge(stored.constant, tuple((rate if cap is None else share * rate, None) for rate, cap in stored.slopes))
 
 
-def charged_caches(
+def charged_layers(
     anatomy: Anatomy, layout: Layout, kv_bits: float, budget: Budget, draft: bool = False
-) -> tuple[CacheShape, ...]:
-    """Return the cache of one request on one device of each stage as the engine stores it.
+) -> list[CacheShape]:
+    """Return the cache of one request in one layer of each group, on one device, as the engine stores it.
 
     Args:
         anatomy: the model.
@@ -79,11 +79,10 @@ def charged_caches(
         budget: the engine's rules.
         draft: whether a draft runs, which doubles rings of compressor states.
     """
-    layers = [
+    return [
         striped(charged_layer(group, anatomy.model, layout.tp, kv_bits, budget, draft), layout.dcp)
         for group in anatomy.model.groups
     ]
-    return stage_sums(anatomy, layers, layout)
 
 
 def _row_bytes(group: LayerGroup, model: Model) -> float:

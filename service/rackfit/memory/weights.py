@@ -110,6 +110,12 @@ def outer_bytes(anatomy: Anatomy, precision: Precision, layout: Layout) -> tuple
     return embedding + tables, head + rest, tower
 
 
+def table_bytes(anatomy: Anatomy, precision: Precision) -> float:
+    """Return the bytes of embeddings per layer, which a tied head does not share."""
+    rows = anatomy.outer_roles.get("per_layer_embedding", 0)
+    return rows * role_bits(precision, "per_layer_embedding") / 8
+
+
 def stage_weights(
     anatomy: Anatomy, precision: Precision, layout: Layout, expert_multiple: int | None = None
 ) -> tuple[float, ...]:

@@ -19,7 +19,8 @@ from rackfit.memory.domain import Layout, Precision
 from rackfit.memory.elementwise import ceil_div
 from rackfit.memory.kv_cache import CacheShape, request_cache
 from rackfit.memory.precision_names import parse_precision
-from rackfit.memory.token_pools import charged_caches, with_window_pool
+from rackfit.memory.shared_pool import stored_caches
+from rackfit.memory.token_pools import with_window_pool
 from rackfit.memory.weights import weights_bytes
 
 KINDS = ("accelerator", "system", "model", "checkpoint", "precision", "runtime", "interconnect")
@@ -123,7 +124,7 @@ class Answers:
         budget = self.context.newest_budget(found.id)
         _, bits = choose_cache(self.context, kv_precision)
         anatomy = self.subject(model).anatomy
-        shape = charged_caches(anatomy, Layout(), bits, budget)[0]
+        shape = stored_caches(anatomy, Layout(), bits, budget)[0]
         batch = min(budget.tiers, key=lambda tier: tier.min_memory_gib).batched_tokens
         rounded = ceil_div(tokens, budget.kv_block_tokens) * budget.kv_block_tokens
         charged = with_window_pool(engine_cache(shape, budget, batch), anatomy.model, budget)
