@@ -128,6 +128,16 @@ def test_parts_of_long_ago_are_computed_not_stored(catalog: sqlite3.Connection) 
     assert "nvidia-k80" not in stored and "nvidia-p40" in stored
 
 
+def test_small_cards_are_not_stored_by_the_dozen(catalog: sqlite3.Connection) -> None:
+    """Eight cards of 6 GB in one machine are computed when they are asked for; eight of 24 GB are stored."""
+    rows = catalog.execute("select * from accelerators").fetchall()
+    names = [column[1] for column in catalog.execute("pragma table_info('accelerators')")]
+    stored = {shape.configuration_id for shape in shapes_of([dict(zip(names, row, strict=True)) for row in rows], [])}
+
+    assert {"2x-nvidia-rtx-2060-6gb", "4x-nvidia-rtx-3060-12gb", "8x-nvidia-rtx-3090"} <= stored
+    assert not {"4x-nvidia-rtx-2060-6gb", "8x-nvidia-rtx-3060-12gb"} & stored
+
+
 def test_on_chip_bandwidth_of_an_a100(catalog: sqlite3.Connection) -> None:
     """On-chip SRAM of an A100 gives about 19 TB/s (FlashAttention, Dao et al. 2022, figure 1)."""
     bandwidth = one(

@@ -210,7 +210,7 @@ def test_levels_of_a_version(
         ("vllm", "nvidia-gtx-1080-ti", "none"),
         ("vllm", "nvidia-t4", "native"),
         ("vllm", "amd-mi300x", "native"),
-        ("vllm", "amd-mi50-32gb", "unknown"),
+        ("vllm", "amd-mi50-32gb", "none"),  # gfx906 is no target of its builds
         ("llama.cpp", "nvidia-gtx-1080-ti", "native"),
     ],
 )
@@ -219,3 +219,47 @@ def test_wide_floats_run_where_the_engine_runs(
 ) -> None:
     """No table lists 32-bit floats: an engine that refuses a device in 16 bits does not run there in 32."""
     assert level(connection, context, runtime, "fp32", accelerator) == expected
+
+
+@pytest.mark.parametrize(
+    ("runtime", "version", "on", "starts"),
+    # vLLM's and SGLang's installation pages: least compute capability and built targets by version
+    [
+        ("vllm", None, T4, True),
+        ("vllm", None, V100, False),
+        ("vllm", (0, 8, 5), V100, True),
+        ("vllm", (0, 8, 5), P100, False),
+        ("vllm", (0, 30, 0), V100, True),
+        ("vllm", (0, 31, 0), V100, False),
+        ("vllm", None, XTX, True),
+        ("vllm", (0, 8, 5), MI355, False),
+        ("vllm", (0, 11, 0), MI355, True),
+        ("sglang", None, V100, False),
+        ("sglang", None, T4, True),
+        ("llama.cpp", None, P100, True),
+    ],
+)
+def test_what_an_engine_starts_on(
+    context: Context, runtime: str, version: tuple[int, ...] | None, on: Device, starts: bool
+) -> None:
+    """Below its floor an engine runs no format at all, whatever a kernel of one format would ask for."""
+    chooser = context.chooser if version is None else context.of_version(runtime, version).chooser
+
+    assert (chooser.missing(runtime, on) is None) is starts
+    if not starts:
+        assert {chooser.level(runtime, name, on) for name in context.precisions} == {"none"}
+
+
+def test_no_stored_fit_lies_below_the_floor_of_its_engine(connection: sqlite3.Connection, context: Context) -> None:
+    """Every engine of the stored matrix starts on the device that it stands beside (GPTQ kernels go down to 6.0)."""
+    pairs = rows_of(
+        connection,
+        "select distinct accelerator_id, runtime_id from configurations join inference_cells using (configuration_key) "
+        "join fit_budgets using (budget_key) join runtime_budgets using (budget_id)",
+    )
+    wrong = [
+        (pair["runtime_id"], pair["accelerator_id"])
+        for pair in pairs
+        if context.chooser.missing(pair["runtime_id"], read_device(connection, pair["accelerator_id"])) is not None
+    ]
+    assert wrong == []

@@ -103,6 +103,9 @@ def _refusal(setting: Setting) -> tuple[str, str] | None:
     """Return what forbids the question whatever the layout, and why; None where nothing does."""
     chooser, choice = setting.context.chooser, setting.choice
     for device, level in setting.levels:
+        missing = chooser.missing(choice.runtime_id, device)
+        if missing is not None and level == "none":
+            return PRECISION, f"{choice.runtime_id} does not run on {device.name}: it needs {missing}"
         if level == "none":
             return PRECISION, f"{choice.runtime_id} does not run {choice.precision_id} on {device.name}"
     if setting.machine.sliced and setting.devices > 1 and _together(setting):

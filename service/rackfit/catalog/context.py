@@ -9,7 +9,7 @@ from rackfit.catalog.connect import Reading
 from rackfit.catalog.read import precision_of, read_budgets, rows_of
 from rackfit.fit.classes import Chooser
 from rackfit.memory.domain import Budget, Device, Precision
-from rackfit.memory.support import SupportRule, rules_at
+from rackfit.memory.support import EngineFloor, SupportRule, floors_at, read_floor, rules_at
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,14 @@ class Context:
     chooser: Chooser
     support: tuple[SupportRule, ...]
     """What every version of every engine states; `chooser` holds the newest."""
+    floors: tuple[EngineFloor, ...]
+    """What every version of every engine needs to start; `chooser` holds the newest."""
     sixteen_bit_devices: frozenset[str]
 
     def of_version(self, runtime_id: str, version: tuple[int, ...]) -> Context:
         """Return the context in which one engine runs what a version of it ran."""
-        rules = rules_at(self.support, runtime_id, version)
-        return replace(self, chooser=Chooser(rules, self.chooser.precisions, self.chooser.bases))
+        rules, floors = rules_at(self.support, runtime_id, version), floors_at(self.floors, runtime_id, version)
+        return replace(self, chooser=Chooser(rules, self.chooser.precisions, self.chooser.bases, floors))
 
     def newest_budget(self, runtime_id: str) -> Budget:
         """Return the rules of the newest version of an engine."""
@@ -74,6 +76,12 @@ def _read_context(connection: sqlite3.Connection) -> Context:
     )
     support = tuple(SupportRule(**row) for row in found)
     newest = tuple(rule for rule in support if rule.version_to is None)
+    stated = rows_of(
+        connection,
+        "select runtime_id, term, value, applies_when, version_from from runtime_rules "
+        "where term in ('min_cc', 'min_gfx') order by rule_id",
+    )
+    floors = tuple(floor for row in stated if (floor := read_floor(**row)) is not None)
     kv_bits = {
         row["precision_id"]: row["effective_bits"]
         for row in rows_of(connection, "select * from precisions where use = 'kv' and effective_bits is not null")
@@ -83,7 +91,8 @@ def _read_context(connection: sqlite3.Connection) -> Context:
         precisions=precisions,
         kv_bits=kv_bits,
         budgets=tuple(read_budgets(connection)),
-        chooser=Chooser(newest, precisions, bases),
+        chooser=Chooser(newest, precisions, bases, floors_at(floors)),
         support=support,
+        floors=floors,
         sixteen_bit_devices=frozenset(row["accelerator_id"] for row in bf16),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rackfit.memory.domain import Device, Model, Precision
-from rackfit.memory.support import LEVELS, SupportRule, covers, support_level, support_rule
+from rackfit.memory.support import LEVELS, EngineFloor, SupportRule, covers, support_level, support_rule
 
 SIXTEEN_BIT = ("bf16", "fp16")
 THIRTY_TWO_BIT = "fp32"
@@ -46,6 +46,8 @@ class Chooser:
     rules: tuple[SupportRule, ...]
     precisions: dict[str, Precision]
     bases: dict[str, str]
+    floors: tuple[EngineFloor, ...] = ()
+    """What a device must be for an engine to start on it, whatever the format."""
     known: dict[tuple[str, str, str], str] = field(default_factory=dict)
     """Levels already looked up: the same few questions come back for every model."""
 
@@ -57,8 +59,14 @@ class Chooser:
             stated = support_level(self.rules, runtime_id, base, device)
             if stated == "unknown" and base == THIRTY_TWO_BIT:
                 stated = self._thirty_two_bit(runtime_id, device)
-            self.known[key] = "none" if stated == "unknown" and self._no_file(runtime_id, base) else stated
+            refused = stated == "unknown" and self._no_file(runtime_id, base)
+            self.known[key] = "none" if refused or self.missing(runtime_id, device) else stated
         return self.known[key]
+
+    def missing(self, runtime_id: str, device: Device) -> str | None:
+        """Return what an engine needs to start on a device and the device lacks; None where nothing is missing."""
+        own = (floor for floor in self.floors if floor.runtime_id == runtime_id and not floor.admits(device))
+        return next((floor.said for floor in own), None)
 
     def _thirty_two_bit(self, runtime_id: str, device: Device) -> str:
         """Return the level of 32-bit floats, which tables leave out because every device computes them.

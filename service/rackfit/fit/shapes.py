@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 SINGLE_NODE_COUNTS = (1, 2, 4, 8)
+LEAST_GB = {4: 8.0, 8: 16.0}
+"""Devices in one machine -> memory of one from which that is stored: nobody puts eight cards of 6 GB into a machine.
+Systems on record and questions asked live have what they have."""
 MULTI_NODE_COUNTS = (2, 4)
 """Nodes of eight data-centre devices: where the largest models need more than one."""
 NO_LINK = "none"
@@ -68,7 +71,8 @@ def _is_sold(row: dict[str, Any]) -> bool:
 
 
 def _standard_shapes(row: dict[str, Any]) -> Iterator[Shape]:
-    for count in SINGLE_NODE_COUNTS if row["multi_device"] else (1,):
+    counts = [count for count in SINGLE_NODE_COUNTS if row["memory_gb"] >= LEAST_GB.get(count, 0)]
+    for count in counts if row["multi_device"] else (1,):
         for size in memory_options(row) or (None,):
             yield node_shape(row, count, ram_gb=size)
     if row["multi_device"] and row["segment"] == "datacenter":

@@ -34,6 +34,85 @@ class SupportRule:
     """None: the newest version still has it."""
 
 
+@dataclass(frozen=True, slots=True)
+class EngineFloor:
+    """The devices of one maker that an engine starts on at all, whatever the format, from one of its versions on."""
+
+    runtime_id: str
+    vendor: str
+    version_from: str | None
+    least: float | None = None
+    """Least compute capability of NVIDIA's devices."""
+    targets: frozenset[str] = frozenset()
+    """Instruction sets of AMD's devices that the engine is built for."""
+
+    def admits(self, device: Device) -> bool:
+        """Return whether the engine starts on a device; a device of another maker or of unknown kind is not refused."""
+        if device.vendor.casefold() != self.vendor or device.compute_capability is None:
+            return True
+        if self.least is None:
+            return device.compute_capability in self.targets
+        try:
+            return float(device.compute_capability) >= self.least
+        except ValueError:
+            return True
+
+    @property
+    def said(self) -> str:
+        """What the engine needs, in words."""
+        if self.least is not None:
+            return f"compute capability {self.least:g}"
+        return f"one of {', '.join(sorted(self.targets))}"
+
+
+def read_floor(
+    runtime_id: str, term: str, value: str, applies_when: str | None, version_from: str | None
+) -> EngineFloor | None:
+    """Return the floor that a rule `min_cc` or `min_gfx` states; None where it holds for some formats only.
+
+    >>> sorted(read_floor("x", "min_gfx", "gfx90a, gfx1100-1102", "vendor=amd", None).targets)
+    ['gfx1100', 'gfx1101', 'gfx1102', 'gfx90a']
+    """
+    conditions = (applies_when or "").split(";")
+    if term == "min_cc" and conditions == ["vendor=nvidia"] and (number := re.match(r"\d+\.\d", value)):
+        return EngineFloor(runtime_id, "nvidia", version_from, least=float(number[0]))
+    if term == "min_gfx" and conditions[0] == "vendor=amd":
+        names = re.findall(r"gfx([0-9a-f]+)((?:[/-][0-9a-f]+)*)", value)
+        targets = {f"gfx{name}" for first, more in names for name in _named_targets(first, more)}
+        return EngineFloor(runtime_id, "amd", version_from, targets=frozenset(targets))
+    return None
+
+
+def _named_targets(first: str, more: str) -> list[str]:
+    """Return `1100` with what follows it: `/1101` is one more, `-1102` all up to it."""
+    found = [first]
+    for sign, last in re.findall(r"([/-])([0-9a-f]+)", more):
+        start = int(first, 16) + 1 if sign == "-" else int(last, 16)
+        found += [f"{number:x}" for number in range(start, int(last, 16) + 1)]
+    return found
+
+
+def floors_at(
+    floors: Iterable[EngineFloor], runtime_id: str | None = None, version: tuple[int, ...] = ()
+) -> tuple[EngineFloor, ...]:
+    """Return the floor of every engine and maker: the newest, of one engine that of a version.
+
+    A floor holds until the next one; a version before all on record has the oldest.
+    """
+    own: dict[tuple[str, str], list[EngineFloor]] = {}
+    for floor in floors:
+        own.setdefault((floor.runtime_id, floor.vendor), []).append(floor)
+    chosen = []
+    for (runtime, _), listed in own.items():
+        ordered = sorted(listed, key=lambda floor: version_key(floor.version_from or ""))
+        if runtime == runtime_id:
+            reached = [floor for floor in ordered if version_key(floor.version_from or "")[: len(version)] <= version]
+            chosen.append(reached[-1] if reached else ordered[0])
+        else:
+            chosen.append(ordered[-1])
+    return tuple(chosen)
+
+
 def rules_at(rules: Iterable[SupportRule], runtime_id: str, version: tuple[int, ...]) -> tuple[SupportRule, ...]:
     """Return the rules that hold in a version of one engine, and in the newest version of all others.
 
