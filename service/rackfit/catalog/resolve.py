@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 
 from rackfit.catalog.hardware_spellings import hardware_spellings
 from rackfit.catalog.spellings import (
@@ -310,7 +311,10 @@ class RunTogether:
 
 
 def near_names(connection: sqlite3.Connection, kinds: Sequence[str], key: str) -> list[str]:
-    """Return up to five names like this one, the likest first, one per record."""
+    """Return up to five names like this one, the likest first, one per record.
+
+    Among names that are as like, the one that starts the same for longer comes first: `rtx-4091` is 4090 before 3090.
+    """
     asked = set(kinds) | ({"checkpoint"} if "model" in kinds else set())
     marks = ", ".join("?" * len(asked))
     rows = connection.execute(
@@ -323,8 +327,13 @@ def near_names(connection: sqlite3.Connection, kinds: Sequence[str], key: str) -
     for alias_key, alias, target in [*shared[:200], *(row for row in shared[200:] if key[:4] in row[0])][:600]:
         matcher.set_seq1(alias_key.rsplit("/", 1)[-1])
         if matcher.quick_ratio() >= NEAR_ENOUGH and (ratio := matcher.ratio()) >= NEAR_ENOUGH:
-            scored.append((-ratio, alias, target))
+            scored.append((-ratio, -_same_start(alias_key, key), alias, target))
     best: dict[str, str] = {}
-    for _, alias, target in sorted(scored):
+    for _, _, alias, target in sorted(scored):
         best.setdefault(target, alias)
     return list(dict.fromkeys(best.values()))[:NEAR_NAMES]
+
+
+def _same_start(first: str, second: str) -> int:
+    """Return with how many of the same letters two names start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
