@@ -177,8 +177,8 @@ def _machines(
     profile, usable = expression.parts[0].profile, expression.usable_gib
     if profile is not None:
         shown = f"{named.shown}/{profile}{beside}"
-        told = (*NO_PEERS, *_cards_needed(connection, row, profile, count))
         slice_ = _slice(connection, row, profile)
+        told = (*NO_PEERS, *_cards_needed(connection, row, profile, count))
         return [Machine(slice_, count, nodes, 1, shown, usable, None, others, told, sliced=True)]
     per_domain = (count + sum(number for _, number in others)) // nodes
     link, sliced = row["scaleup_interconnect"] or row["pcie"], any(part.profile for part in expression.parts)
