@@ -33,15 +33,23 @@ ssm_state size: 17.58GB
 """
 """Qwen3.8-27B-FP8 on an H100: recurrent states beside the cache of 16 attention layers."""
 COMPRESSED = """\
-[2026-05-15 09:08:53] server_args=ServerArgs(model_path='deepseek-ai/DeepSeek-V4-Flash', mem_fraction_static=0.60, \
-tp_size=4)
-[2026-05-15 09:09:00 TP0] Load weight begin. avail mem=93.58 GB
-[2026-05-15 09:09:50 TP0] Load weight end. elapsed=42.37 s, type=DeepseekV4ForCausalLM, quant=fp8, fmt=e4m3, \
-avail mem=57.01 GB, mem usage=36.57 GB.
+[2026-05-15 09:09:22] server_args=ServerArgs(model_path='/models/DeepSeek-V4-Flash-Base', tp_size=8, \
+pp_size=1, dp_size=1, ep_size=1, mem_fraction_static=0.60, kv_cache_dtype='fp8_e4m3', cuda_graph_max_bs=320)
+[2026-05-15 09:09:36 TP0] Load weight begin. avail mem=93.61 GB
 [2026-05-15 09:09:53 TP0] DSv4 memory calculation: bytes_per_full_token=15955.85, available_bytes=19.58 GB, \
 full_token=1317632
 """
-"""DeepSeek-V4-Flash on four H20, 0.5.12."""
+"""DeepSeek-V4-Flash-Base, all of it FP8, on eight H20, 0.5.12."""
+RESOLVED = """\
+[2026-09-11 23:34:03] server_args={'model_path': '/models/DeepSeek-V4-Flash', 'model_loader_extra_config': '{}', \
+'context_length': 1048576, 'quantization': None, 'kv_cache_dtype': 'fp8_e4m3', 'mem_fraction_static': 0.95, \
+'max_running_requests': 4, 'chunked_prefill_size': 1024, 'tp_size': 3, 'dcp_size': 1, 'pp_size': 1, 'dp_size': 1, \
+'moe_dp_size': 1, 'disable_cuda_graph': False, 'speculative_algorithm': 'DSPARK', 'ep_size': 3}
+[2026-09-11 23:34:10 TP0] Load weight begin. avail mem=112.00 GB
+[2026-09-11 23:40:10 TP0] Load weight end. elapsed=360.00 s, type=DeepseekV4ForCausalLM, avail mem=60.00 GB, \
+mem usage=52.00 GB.
+"""
+"""How 0.5.19 and newer print their settings; names and settings of a public log, memory lines made up."""
 
 
 def parts(connection: sqlite3.Connection, text: str, device: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -73,10 +81,23 @@ def test_states_and_tokens(connection: sqlite3.Connection) -> None:
 
 def test_a_compressed_pool(connection: sqlite3.Connection) -> None:
     """DeepSeek-V4's pool is what its calculation prints, and a token costs what its rows and states do."""
-    found, derived = parts(connection, COMPRESSED, "nvidia-h20-96gb")
+    given = Overrides(on="nvidia-h20-96gb", model="deepseek-ai/DeepSeek-V4-Flash", precision="fp8_e4m3_block128x128")
+    answer = explain(connection, read_log(COMPRESSED), given)
+    found = {one["component"]: one for one in answer["components"]}
 
-    assert (
-        found["weights"]["inside_range"] and found["kv_pool"]["inside_range"] and found["device_free"]["inside_range"]
-    )
-    assert derived["pool_bytes_over_tokens"] == pytest.approx(15_955.85, rel=0.001)
-    assert derived["predicted_pool_tokens"] == pytest.approx(1_317_632, rel=0.01)
+    assert found["device_free"]["inside_range"]
+    assert found["kv_pool"]["printed_bytes"] / GIB == pytest.approx(19.58)
+    assert answer["derived"]["pool_bytes_over_tokens"] == pytest.approx(15_955.85, rel=0.001)
+    assert answer["derived"]["predicted_pool_tokens"] == pytest.approx(1_317_632, rel=0.01)
+
+
+def test_settings_printed_as_a_dictionary() -> None:
+    """From 0.5.19 on the settings are a dictionary: `'tp_size': 3`, not `tp_size=3`."""
+    found = read_log(RESOLVED).settings
+
+    assert (found["model"], found["tp"], found["pp"], found["dp"], found["ep"]) == (
+        "/models/DeepSeek-V4-Flash", 3, 1, 1, 3,
+    )  # fmt: skip
+    assert (found["context"], found["max_sequences"], found["batched_tokens"]) == (1_048_576, 4, 1024)
+    assert (found["static_fraction"], found["kv_dtype"], found["speculative"]) == (0.95, "fp8_e4m3", "DSPARK")
+    assert found["eager"] is False and "quantization" not in found

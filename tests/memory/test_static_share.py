@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 
+from rackfit.ask.question import find_model
 from rackfit.fit.cell import Question, evaluate
 from rackfit.memory.budget import Knobs, engine_terms
 from rackfit.memory.domain import Budget, Layout, Reserve, Tier, Tower
@@ -119,6 +122,10 @@ def test_what_the_driver_reports_is_told_from_what_an_engine_sees() -> None:
     assert driver_bytes(128 * GIB, "NVIDIA", True) == 128 * GIB
 
 
+def _fields(reserve: Reserve) -> dict[str, object]:
+    return {name: getattr(reserve, name) for name in reserve.__dataclass_fields__}
+
+
 def _budget(**facts: object) -> Budget:
     blank = {"reserve": PLAIN, "context_bytes": 500 * MIB, "tiers": TIERS, "small_tier_names": ()}
     return type(SGLANG)(**{name: getattr(SGLANG, name) for name in SGLANG.__dataclass_fields__} | blank | facts)
@@ -140,7 +147,7 @@ def test_the_share_is_of_what_was_free() -> None:
 )
 def test_what_is_not_free_before_loading(fabric: bool, unified: bool, held_mib: int) -> None:
     """Collectives hold buffers where devices have links of their own, the system part of a shared memory."""
-    rules = Reserve(**{name: getattr(PLAIN, name) for name in PLAIN.__dataclass_fields__} | {"shared_memory_mib": 7900})
+    rules = Reserve(**_fields(PLAIN) | {"shared_memory_mib": 7900})
     card = device("card", 100 * 1024, fabric=fabric, unified=unified)
     found = engine_terms(
         ANATOMIES[LLAMA_8B.name], _budget(reserve=rules, non_torch_bytes_parallel=1100 * MIB), Layout(tp=2), card,
@@ -148,6 +155,46 @@ def test_what_is_not_free_before_loading(fabric: bool, unified: bool, held_mib: 
     )  # fmt: skip
 
     assert found.limit == pytest.approx(100 * GIB - held_mib * MIB)
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "vendor", "segment", "factor"),
+    [
+        # model_runner.py of 0.4.8 and server_args.py of 0.5.18: x 0.85 with AITER attention and a context above 8192
+        (LLAMA_8B.name, 1, "AMD", "datacenter", 0.85),
+        (LLAMA_8B.name, 1, "AMD", "consumer", 1.0),
+        (LLAMA_8B.name, 1, "NVIDIA", "datacenter", 1.0),
+        # latent caches only with 16 or 128 heads per rank: DeepSeek-V3 has 128
+        (DEEPSEEK_V3.name, 8, "AMD", "datacenter", 0.85),
+        (DEEPSEEK_V3.name, 4, "AMD", "datacenter", 1.0),
+    ],
+)
+def test_attention_kernels_of_amd_take_a_workspace(
+    name: str, tp: int, vendor: str, segment: str, factor: float
+) -> None:
+    """The share is lowered whether it is set or not; one that a log prints is lowered already."""
+    rules = Reserve(**_fields(PLAIN) | {"workspace_share": 0.85, "workspace_context": 8192})
+    card, limits = device("card", 288 * 1024, vendor=vendor, segment=segment), []
+    for final in (False, True):
+        knobs = Knobs(utilization=0.6, final_share=final)
+        found = engine_terms(
+            ANATOMIES[name], _budget(reserve=rules), Layout(tp=tp), card, 288 * GIB, 8192, knobs
+        )  # fmt: skip
+        limits.append(found.limit)
+
+    assert limits[0] == pytest.approx(factor * limits[1])
+
+
+def test_a_pool_on_amd_as_printed(connection: sqlite3.Connection) -> None:
+    """Qwen3-0.6B on an MI355X, 0.5.18, share 0.6: 287.26 GiB free, 1.21 of weights, 145.3 of cache."""
+    rules = Reserve(**_fields(PLAIN) | {"workspace_share": 0.85, "workspace_context": 8192})
+    card = device("card", 288 * 1024, vendor="AMD")
+    small = find_model(connection, "Qwen/Qwen3-0.6B").anatomy
+    found = engine_terms(
+        small, _budget(reserve=rules), Layout(), card, 287.26 * GIB + 500 * MIB, 8192, Knobs(utilization=0.6)
+    )
+
+    assert found.limit / GIB == pytest.approx(1.21 + 145.3, rel=0.001)
 
 
 def test_wider_tensor_parallelism_captures_larger_graphs() -> None:

@@ -46,9 +46,9 @@ def anatomy(connection: sqlite3.Connection, name: str) -> Anatomy:
     return find_model(connection, name).anatomy
 
 
-def rate(anatomy: Anatomy, budget: Budget, layout: Layout = SINGLE, draft: bool = False) -> float:
+def rate(anatomy: Anatomy, budget: Budget, layout: Layout = SINGLE, draft: bool = False, kv_bits: float = 16) -> float:
     """Return what one token of the full pool costs on the fullest stage, bytes."""
-    return max(cache.bytes_per_token for cache in stored_caches(anatomy, layout, 16, budget, draft))
+    return max(cache.bytes_per_token for cache in stored_caches(anatomy, layout, kv_bits, budget, draft))
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,18 @@ def test_fp4_experts_are_widened_without_a_kernel(connection: sqlite3.Connection
     assert as_loaded(own, budget, "8.9").bits == pytest.approx(8.002, abs=0.001)
     assert as_loaded(own, budget, "9.0") is own
     assert as_loaded(context.precisions["bf16"], budget, "8.9") is context.precisions["bf16"]
+
+
+@pytest.mark.parametrize(("version", "indexed"), [("0.5.15", 78), ("0.5.17", 78), ("0.5.18", 21), ("0.5.23", 21)])
+def test_index_keys_by_version(connection: sqlite3.Connection, context: Context, version: str, indexed: int) -> None:
+    """GLM-5.2 on 8 x MI355X, 0.5.15, fp8: 167.86 GiB for 3,263,680 tokens are 576 + 132 bytes in each of 78 layers.
+
+    From 0.5.18 on the 57 layers that reuse a choice of tokens keep no index keys.
+    """
+    found = rate(anatomy(connection, "zai-org/GLM-5.2"), rules(context, version), kv_bits=8)
+
+    assert pytest.approx(167.86 * 2**30 / 3_263_680, rel=0.0001) == 78 * (576 + 132)
+    assert found == pytest.approx(78 * 576 + indexed * 132)
 
 
 def test_only_deepseek_v4_is_compressed(connection: sqlite3.Connection, context: Context) -> None:

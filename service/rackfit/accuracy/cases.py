@@ -80,8 +80,8 @@ _KEYS = """
 a ac act_ckpt act_offload active actor_gpus attention backend base binding_stage_layers block_size
 chunked_prefill compile context_length cp cpu_offload cuda_context_mib cuda_graphs cumulative d data dataset dcp
 decode device_map dispatcher drafter enforce_eager ep ep_overlap etp excludes excludes_activations
-expandable_segments experts extra flash_attn float8 flops forced_balance fp8 fp8_all_gather framework fsdp_impl
-global_batch gpu_memory_utilization grad_accum grad_reduce h hidden host_gib hybrid image_tokens images
+expandable_segments experts extra final_share flash_attn float8 flops forced_balance fp8 fp8_all_gather framework
+fsdp_impl global_batch gpu_memory_utilization grad_accum grad_reduce h hidden host_gib hybrid image_tokens images
 input_tokens interconnect kernel kv_gib kv_gib_per_gpu language_model_only largest_layer layers layout_len liger
 load_format logits_contiguous_copy lora loss low_precision max_batch max_num_batched_tokens max_num_seqs measure
 mem_fraction_static method micro_batch minimum_gpus mixed_precision mla models moe mtp ngl nodes note num_layers

@@ -130,6 +130,7 @@ class CaseSetting:
             chunked=self.case.switch("chunked_prefill"),
             text_only=self._text_only(),
             draft=self.drafting,
+            final_share=self.case.switch("final_share") is True,
         )
 
     @property

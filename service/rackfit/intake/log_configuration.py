@@ -18,6 +18,7 @@ from rackfit.ask.question import Subject, find_model
 from rackfit.errors import RackfitError
 from rackfit.intake.logs.parsed import Log
 from rackfit.memory.budget import GIB
+from rackfit.memory.versions import version_key
 
 SIXTEEN_BITS = ("bf16", "fp16")
 DTYPES = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32"}
@@ -29,6 +30,8 @@ METHODS = {
 """Quantisation method as engines print it -> precision name. Methods of several layouts are not here."""
 NEWER_BUILD = 9452
 """Build of llama.cpp from which the server's newer rules are known to hold (the one that Ollama 0.30.0 pins)."""
+FINAL_SHARE_FROM, FINAL_SHARE_SINCE = (0, 5, 8), "2026-01-23"
+"""SGLang applies the factor of AMD's attention kernels before it prints its settings from this version and day on."""
 SYMBOLS = re.compile(r"\((?:R|TM|C)\)", re.IGNORECASE)
 
 
@@ -171,10 +174,19 @@ def _settings(log: Log, given: Overrides) -> dict[str, str]:
     }
     if log.engine == "SGLang" and given.utilization:
         found["mem_fraction_static"], found["gpu_memory_utilization"] = given.utilization, None
+    elif found["mem_fraction_static"] and _prints_final_share(log):
+        found["final_share"] = "true"
     if log.engine in ("llama.cpp", "Ollama"):
         found["max_num_batched_tokens"] = given.max_batched_tokens or log.settings.get("micro_batch")
         found["max_num_seqs"] = given.max_sequences or log.settings.get("sequences")
     return {name: str(value) for name, value in found.items() if value is not None}
+
+
+def _prints_final_share(log: Log) -> bool:
+    """Return whether the log prints SGLang's share after every factor: from 0.5.8 on, before that as it was asked."""
+    if version := log.settings.get("version"):
+        return version_key(str(version)) >= FINAL_SHARE_FROM
+    return str(log.settings.get("started", FINAL_SHARE_SINCE)) >= FINAL_SHARE_SINCE
 
 
 def model_names(log: Log) -> list[str]:

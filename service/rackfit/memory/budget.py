@@ -17,7 +17,7 @@ from rackfit.memory.domain import Budget, Device, Layout, Reserve
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.memory.graphs import graph_bytes
 from rackfit.memory.profile import forward_bytes, profile_bytes
-from rackfit.memory.static_share import driver_bytes, graphs_mib, static_share
+from rackfit.memory.static_share import driver_bytes, graphs_mib, static_share, workspace_share
 from rackfit.memory.token_pools import fixed_pool_bytes
 
 GIB = 2**30
@@ -46,6 +46,8 @@ class Knobs:
     """Images are switched off: nothing is profiled for them."""
     draft: bool = False
     """A draft model or the model's own prediction heads run beside it."""
+    final_share: bool = False
+    """`utilization` is what the engine printed after it had applied every factor of its own."""
 
 
 DEFAULT_KNOBS = Knobs()
@@ -174,6 +176,8 @@ def _static_limit(
 ) -> Number:
     """Return what weights and cache may use together under SGLang: a share of what is free before loading."""
     free = total - held_before_load(budget, layout, device)
+    if not knobs.final_share:
+        free = free * workspace_share(anatomy, budget.reserve, layout, device)
     if knobs.utilization is not None or budget.reserve is None:
         return (budget.utilization if knobs.utilization is None else knobs.utilization) * free
     captured = _captured(budget, budget.reserve, layout, device, total, knobs)

@@ -224,6 +224,10 @@ class Reserve:
     """Whether the share shrinks with the size of a vision encoder."""
     shared_memory_mib: float = 0.0
     """What the system holds of a memory that devices and programs share, before a model is loaded."""
+    workspace_share: float = 1.0
+    """Factor on the share, also on one that the user sets, where attention runs in AMD's AITER kernels."""
+    workspace_context: int = 0
+    """Context of the model above which the factor holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +254,8 @@ class TokenPools:
     """Whether a token is charged in the draft's layers as well, and the draft's weights before the pool."""
     every_layer_caches: bool = False
     """Whether layers that read another layer's cache get one of their own all the same."""
+    every_layer_indexes: bool = False
+    """Whether layers that reuse another layer's choice of tokens keep index keys all the same."""
 
 
 @dataclass(frozen=True, slots=True)

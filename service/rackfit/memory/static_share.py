@@ -5,12 +5,17 @@ to three digits, with M what the driver reports of the smallest card, in MiB. Th
 ranks, 1.5 MiB for each token of a prefill chunk, 2 MiB for each sequence of the largest decode graph, what prefill
 graphs take, and at least 10 GiB on large cards. Models with an image encoder get less: 0.95 x (1 - 0.1 x (c - 1)), held
 within 0.8 and 1.05, where c is layers x width^2 of the encoder over those of ViT-L/14.
+
+On AMD's data-center devices attention runs in AITER kernels, and the share, set or not, is multiplied by 0.85 for their
+workspace where the model's context is above 8192 tokens (model_runner.py of 0.4.7, server_args.py of 0.5.8,
+arg_groups/attention_hook.py of 0.5.21). Models with a latent cache run there only with 16 or 128 heads per rank; those
+with an index or compressed rows have kernels of their own.
 """
 
 from __future__ import annotations
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Layout, Reserve, Tower
+from rackfit.memory.domain import Device, Layout, Reserve, Tower
 from rackfit.memory.elementwise import Number, choose, floor, maximum, minimum
 
 MIB = 2**20
@@ -21,6 +26,8 @@ ENCODER_LAYERS, ENCODER_WIDTH = 24, 1024
 LAYERS_BY_THAT_NAME = ("siglip", "clip", "pixtral", "mllama")
 """Encoders whose configuration has `num_hidden_layers`; Qwen's have `depth`."""
 LATENT = "mla"
+AITER_LATENT_HEADS = (16, 128)
+DATACENTER = "datacenter"
 PREFILL_STEPS = ((32, 4), (256, 16), (512, 32), (1024, 64), (4096, 256))
 """Token counts that prefill graphs are captured for: up to so many tokens in steps of so many; above, steps of 512."""
 LAST_STEP = 512
@@ -115,6 +122,24 @@ def static_share(
         kept = reserve_mib(anatomy, reserve, layout, memory, tokens, sequences, draft)
         share = floor(1000 * (memory - kept) / memory + 0.5) / 1000
     return share * (encoder_share(anatomy.model.towers) if reserve.encoder_factor and images else 1.0)
+
+
+def runs_in_aiter(anatomy: Anatomy, layout: Layout, device: Device) -> bool:
+    """Return whether attention runs in AMD's AITER kernels when the user names none."""
+    if device.vendor.casefold() != "amd" or device.segment != DATACENTER:
+        return False
+    if any(group.index_dim or group.compress_ratio for group in anatomy.model.groups):
+        return False
+    latent = [group for group in anatomy.model.groups if group.attention == LATENT]
+    return all(max((group.n_kv_heads or 0) // layout.tp, 1) in AITER_LATENT_HEADS for group in latent)
+
+
+def workspace_share(anatomy: Anatomy, reserve: Reserve | None, layout: Layout, device: Device) -> float:
+    """Return the factor on a share, set or not, that leaves room for the workspace of attention kernels."""
+    if reserve is None or not runs_in_aiter(anatomy, layout, device):
+        return 1.0
+    context = anatomy.model.max_context
+    return reserve.workspace_share if context is None or context > reserve.workspace_context else 1.0
 
 
 def _fixed_share(reserve: Reserve, ranks: int, memory: Number) -> Number:

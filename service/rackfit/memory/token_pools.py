@@ -5,6 +5,7 @@ Read from its released source by version (model_executor/pool_configurator.py an
 - windowed layers of listed models have a pool of a fixed share of the tokens of the full one, whatever the window;
 - recurrent states and the cache of attention layers divide what is left in a fixed ratio;
 - layers that share a cache get one of their own (Gemma 4 E4B: 86,016 bytes per token at 16 bits, all 42 layers);
+- to 0.5.17 layers that reuse another layer's choice of tokens keep index keys all the same (GLM-5.2: 78, not 21);
 - DeepSeek-V4 keeps for each token of the full pool the compressed rows, for each token of the window pool a row and
   the states of the compressors, and from 0.5.15 on the states of wide compressors for a number of requests. Its log
   prints the sum: `DSV4 memory calculation: bytes_per_full_token=7705.45` (V4-Flash, 0.5.15 to 0.5.20).
@@ -25,6 +26,7 @@ STATE_BYTES = 4
 """Compressor states are fp32."""
 NARROW, WIDE = 4, 128
 """Compression ratios; the first overlaps its windows and keeps twice the state, beside that of its index."""
+LATENT = "mla"
 RINGS = {NARROW: 8, WIDE: 128}
 """Rows of a compressor's ring of states; twice as many where a draft runs."""
 INDEX_BLOCK = 128
@@ -60,6 +62,8 @@ def charged_layer(
         values = (group.n_kv_heads or 0) * ((group.d_k or 0) + (group.d_v or 0))
         full, windowed = (0, values) if group.window else (values, 0)
         group = replace(group, owns_cache=True, kv_full_elems=full, kv_windowed_elems=windowed)
+    if pools is not None and pools.every_layer_indexes and group.attention == LATENT:
+        group = replace(group, index_dim=max(one.index_dim for one in model.groups))
     stored = layer_cache(group, tp, kv_bits, budget.state_bits, budget.mla_cache, budget.conv_bits)
     if pools is None or not has_window_pool(model, pools):
         return stored

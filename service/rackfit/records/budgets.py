@@ -48,6 +48,8 @@ class Reserve(Part):
     shares_up_to_mib: NonNegative = 0.0
     encoder_factor: bool = False
     shared_memory_mib: NonNegative = 0.0
+    workspace_share: Positive = 1.0
+    workspace_context: Count = 0
 
 
 class TokenPools(Part):
@@ -63,6 +65,7 @@ class TokenPools(Part):
     state_slots: PositiveCount | None = None
     draft_layers_counted: bool = False
     every_layer_caches: bool = False
+    every_layer_indexes: bool = False
 
 
 class Unpacked(Part):

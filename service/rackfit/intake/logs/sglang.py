@@ -9,6 +9,8 @@ from rackfit.intake.logs.parsed import Log, Reading, pattern, scan
 
 ENGINE = "SGLang"
 RESTART = "server_args=ServerArgs("
+RESOLVED = "server_args={"
+"""The same from 0.5.19 on: a dictionary."""
 
 SIZE = r"\s*(?P<unit>GiB|GB|MB)"
 DRAFT_WEIGHTS = "Load of draft weight"
@@ -48,18 +50,18 @@ PATTERNS = (
     pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bcontext_len=<context:N>"),
     pattern("max_total_num_tokens=", r"max_total_num_tokens=.*?\bchunked_prefill_size=<batched_tokens:N>"),
     pattern("mem_fraction_static", r"mem_fraction_static" + r"['\"]?\s*[=: ]\s*(?P<static_fraction>[01]?\.\d+)"),
-    pattern("ServerArgs(", r"\bmodel_path=(?P<model>'[^']*'|\"[^\"]*\")"),
-    pattern("ServerArgs(", r"\bcontext_length=<context:N>"),
-    pattern("ServerArgs(", r"\btp_size=<tp:N>"),
-    pattern("ServerArgs(", r"\bspeculative_algorithm='(?P<speculative>\w+)'"),
-    pattern("ServerArgs(", r"\bpp_size=<pp:N>"),
-    pattern("ServerArgs(", r"\bdp_size=<dp:N>"),
-    pattern("ServerArgs(", r"\bep_size=<ep:N>"),
-    pattern("ServerArgs(", r"(?<![\w])quantization='(?P<quantization>\w+)'"),
-    pattern("ServerArgs(", r"\bkv_cache_dtype='(?P<kv_dtype>\w+)'"),
-    pattern("ServerArgs(", r"\bchunked_prefill_size=<batched_tokens:N>"),
-    pattern("ServerArgs(", r"\bmax_running_requests=<max_sequences:N>"),
-    pattern("ServerArgs(", r"\bdisable_cuda_graph=(?P<eager>\w+)"),
+    pattern("ServerArgs(", r"\bmodel_path" + VALUE + r"(?P<model>'[^']*'|\"[^\"]*\")"),
+    pattern("ServerArgs(", r"\bcontext_length" + VALUE + r"<context:N>"),
+    pattern("ServerArgs(", r"\btp_size" + VALUE + r"<tp:N>"),
+    pattern("ServerArgs(", r"\bspeculative_algorithm" + VALUE + r"'(?P<speculative>\w+)'"),
+    pattern("ServerArgs(", r"\bpp_size" + VALUE + r"<pp:N>"),
+    pattern("ServerArgs(", r"\bdp_size" + VALUE + r"<dp:N>"),
+    pattern("ServerArgs(", r"\bep_size" + VALUE + r"<ep:N>"),
+    pattern("ServerArgs(", r"(?<![\w])quantization" + VALUE + r"'(?P<quantization>\w+)'"),
+    pattern("ServerArgs(", r"\bkv_cache_dtype" + VALUE + r"'(?P<kv_dtype>\w+)'"),
+    pattern("ServerArgs(", r"\bchunked_prefill_size" + VALUE + r"<batched_tokens:N>"),
+    pattern("ServerArgs(", r"\bmax_running_requests" + VALUE + r"<max_sequences:N>"),
+    pattern("ServerArgs(", r"\bdisable_cuda_graph" + VALUE + r"(?P<eager>\w+)"),
 )  # fmt: skip
 
 _RANK = re.compile(r"\[[^\]]*?\b((?:(?:DP|PP|TP|EP)\d+\b ?)+)\]")
@@ -71,8 +73,8 @@ def rank_of(before: str) -> str:
     return found[-1].strip().replace(" ", "_") if found else ""
 
 
-def named_drafts(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a log, those of a draft renamed.
+def alike(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a log, settings as they were printed to 0.5.18, lines of a draft renamed.
 
     A rank loads its draft after the model, and sets aside the draft's cache after it has ended the model's pool.
     """
@@ -80,6 +82,7 @@ def named_drafts(lines: Sequence[str]) -> Iterator[str]:
     pooled: set[str] = set()
     for line in lines:
         rank = rank_of(line)
+        line = line.replace(RESOLVED, RESTART, 1)
         if RESTART in line:
             loaded, pooled = set(), set()
         if "Load weight " in line and rank in loaded:
@@ -95,7 +98,7 @@ def named_drafts(lines: Sequence[str]) -> Iterator[str]:
 
 def read(lines: Sequence[str]) -> tuple[Log, int]:
     """Return what the last start printed, and how many lines of this engine there are."""
-    readings = scan(named_drafts(lines), PATTERNS, rank_of, RESTART)
+    readings = scan(alike(lines), PATTERNS, rank_of, RESTART)
     with_bytes = [one for one in readings if one.amounts] or readings[-1:]
     last = with_bytes[-1]
     _join(last, ("kv_k", "kv_v"), "kv_pool")
