@@ -29,11 +29,13 @@ def figure(connection: sqlite3.Connection, quantity: str, **columns: str) -> flo
 
 
 def test_weights_in_every_unit(connection: sqlite3.Connection) -> None:
-    """meta-llama/Llama-3.1-8B: 16,060,522,496 bytes of 16-bit weights (safetensors index), 14.9575 GiB, 16.0605 GB."""
+    """meta-llama/Llama-3.1-8B: 16,060,522,496 bytes of 16-bit weights (safetensors index), 14.9575 GiB, 16.0605 GB.
+
+    What vLLM loads holds its rotary table too, 131,072 positions x 128 values x 2 B: its log prints 14.9888.
+    """
     asked = {**LLAMA, "gpu": "H100 SXM5 80GB", "engine_and_version": "vLLM 0.11.0"}
     size = 16_060_522_496
     for quantity, unit in (
-        ("weights_gib_per_gpu", 2**30),
         ("weights_gib_total", 2**30),
         ("weights_gb_total", 10**9),
         ("weights_gb_file", 10**9),
@@ -42,6 +44,7 @@ def test_weights_in_every_unit(connection: sqlite3.Connection) -> None:
         ("file_bytes", 1),
     ):
         assert figure(connection, quantity, **asked) == pytest.approx(size / unit, rel=1e-6), quantity
+    assert figure(connection, "weights_gib_per_gpu", **asked) == pytest.approx(14.9888, abs=5e-5)
 
 
 def test_engine_shards_on_disk(connection: sqlite3.Connection) -> None:
@@ -143,8 +146,8 @@ def test_an_unknown_key_is_ignored_and_named(connection: sqlite3.Connection) -> 
         ("dcp=8", "deepseek-ai/DeepSeek-V3", 1 / 8),
         # vLLM to 0.6.6 and with latent caching off: 128 heads of 256 for K and for V, over 8 ranks, for 576 values
         ("mla=off", "deepseek-ai/DeepSeek-V3", 2 * 128 * 256 / 8 / 576),
-        # Gemma-3-27B without a pool per kind of layer: 62 layers in full for 10 in full and 52 of 1024 + 8192 tokens
-        ("hybrid=off", "google/gemma-3-27b-it", 62 * 131072 / (10 * 131072 + 52 * 9215)),
+        # Gemma-3-27B without a pool per kind of layer: 62 layers for 7 groups of 10, whose blocks 0.11 prints
+        ("hybrid=off", "google/gemma-3-27b-it", 62 / 70),
     ],
 )
 def test_switches_of_the_cache(connection: sqlite3.Connection, said: str, model: str, factor: float) -> None:

@@ -243,7 +243,7 @@ def switched(budget: Budget, case: Case) -> Budget:
     if case.switch("mla") is False and budget.mla_cache == "latent":
         changes["mla_cache"] = "full_heads"
     if case.switch("hybrid") is False:
-        changes["window_extra_batches"] = None
+        changes |= {"window_extra_batches": None, "group_join_ratio": None}
     return replace(budget, **changes) if changes else budget
 
 
