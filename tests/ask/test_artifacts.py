@@ -20,10 +20,11 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", sorted(name for name in PUBLISHED if "mlx" not in name))
 def test_a_named_file_counts_with_its_bytes(connection: sqlite3.Connection, name: str) -> None:
-    """Weights on one device are the published bytes, exactly."""
+    """Weights on one device are the published bytes, exactly, beside the table of positions that vLLM builds."""
     answer = fit_one(connection, FitQuestion(model=name, on="1x h200-sxm-141gb"), suggest=False)
+    beside = answer["per_device"]["weights_bytes"] - PUBLISHED[name]
 
-    assert answer["per_device"]["weights_bytes"] == pytest.approx(PUBLISHED[name], abs=1)
+    assert -1 <= beside <= (0.001 * PUBLISHED[name] if answer["runtime"] == "vllm" else 1)
     assert answer["artifact"]["bytes"] == PUBLISHED[name]
     assert answer["artifact"]["used"]
 
