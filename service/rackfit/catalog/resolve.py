@@ -321,7 +321,9 @@ def near_names(connection: sqlite3.Connection, kinds: Sequence[str], key: str) -
         f"select alias_key, alias, target_id from aliases where kind in ({marks})", tuple(sorted(asked))
     ).fetchall()
     words = set(key.replace("/", " ").split())
-    shared = sorted(rows, key=lambda row: (-len(words & set(row[0].replace("/", " ").split())), row[0]))
+    shared = sorted(
+        rows, key=lambda row: (-len(words & set(row[0].replace("/", " ").split())), -_same_start(row[0], key), row[0])
+    )
     matcher = SequenceMatcher(b=key.rsplit("/", 1)[-1])
     scored = []
     for alias_key, alias, target in [*shared[:200], *(row for row in shared[200:] if key[:4] in row[0])][:600]:
