@@ -54,8 +54,8 @@ def test_layers_without_windows_hold_the_context(connection: sqlite3.Connection)
         ("llama.cpp b6100", "llama.cpp-server"),
         ("llama.cpp 2025-03", "llama.cpp-library"),
         ("llama.cpp 2025-11", "llama.cpp-server"),
-        ("ollama 0.31", "llama.cpp-server"),
-        ("ollama 0.5 (2025-01)", "llama.cpp-library"),
+        ("ollama 0.31", "ollama-0.30"),
+        ("ollama 0.5 (2025-01)", "ollama-0.3"),
     ],
 )
 def test_builds_with_caches_for_windows(connection: sqlite3.Connection, engine: str, rules: str) -> None:

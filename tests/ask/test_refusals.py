@@ -60,7 +60,7 @@ def test_unknown_names(connection: sqlite3.Connection, said: dict[str, str], nea
         ({"kv_precision": "q7"}, UnknownNameError, "q7"),
         ({"precision": "int3x"}, UnknownNameError, "int3x"),
         ({"runtime": "nope"}, UnknownNameError, "nope"),
-        ({"runtime": "tensorrt-llm"}, UnsupportedError, "tensorrt-llm"),
+        ({"runtime": "ktransformers"}, UnsupportedError, "ktransformers"),
         ({"on": "a100-sxm4-80gb/9g.99gb"}, RackfitError, "9g.99gb"),
         ({"on": None}, UsageError, "hardware"),
         ({"model": None}, UsageError, "model"),

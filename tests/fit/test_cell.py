@@ -34,6 +34,7 @@ from reference.architectures import (
     QWEN3_32B,
     RTX_3090,
     SGLANG,
+    SHARE_OF_REST,
     VLLM,
     VLLM_V0,
 )
@@ -44,7 +45,7 @@ QUESTIONS = st.builds(
 LAYOUTS = st.builds(
     Layout, tp=st.sampled_from([1, 2, 4, 8]), pp=st.sampled_from([1, 2, 3, 8]), dp=st.sampled_from([1, 2])
 )
-BUDGETS = st.sampled_from([VLLM, VLLM_V0, SGLANG, LLAMA_CPP])
+BUDGETS = st.sampled_from([VLLM, VLLM_V0, SGLANG, SHARE_OF_REST, LLAMA_CPP])
 PRECISIONS = st.sampled_from([BF16, FP8_BLOCKS, AWQ])
 MODELS = st.sampled_from(ALL)
 

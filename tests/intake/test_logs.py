@@ -36,7 +36,9 @@ def mib(log: Log, component: str) -> float:
 
 def test_engines_are_found_by_their_files() -> None:
     """Each engine is one module with the same names."""
-    assert {module.ENGINE for module in engines()} == {"vLLM", "SGLang", "llama.cpp", "Ollama"}
+    assert {module.ENGINE for module in engines()} == {
+        "vLLM", "SGLang", "llama.cpp", "Ollama", "TensorRT-LLM", "vLLM Gaudi", "LMDeploy", "TGI",
+    }  # fmt: skip
     assert all(callable(module.read) and module.PATTERNS for module in engines())
 
 
@@ -415,7 +417,7 @@ def test_damaged_numbers_are_never_a_failure_of_ours(data: st.DataObject) -> Non
 
 def test_nothing_known_names_the_engines() -> None:
     """The refusal says which engines are understood."""
-    with pytest.raises(UsageError, match=r"llama\.cpp, Ollama, SGLang, vLLM"):
+    with pytest.raises(UsageError, match=r"llama\.cpp, LMDeploy, Ollama, SGLang, TensorRT-LLM, TGI, vLLM"):
         read_log("nothing here")
 
 

@@ -25,6 +25,7 @@ from reference.architectures import (
     QWEN3_32B,
     RTX_3090,
     SGLANG,
+    SHARE_OF_REST,
     VLLM,
     VLLM_V0,
 )
@@ -175,7 +176,7 @@ def test_others_see_what_is_printed(vendor: str, unified: bool) -> None:
     assert engine_total(100 * GIB, vendor, unified) == 100 * GIB
 
 
-BUDGETS = st.sampled_from([VLLM, VLLM_V0, LLAMA_CPP, SGLANG])
+BUDGETS = st.sampled_from([VLLM, VLLM_V0, LLAMA_CPP, SGLANG, SHARE_OF_REST])
 
 
 @given(

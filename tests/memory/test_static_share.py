@@ -9,7 +9,8 @@ import pytest
 from rackfit.ask.question import find_model
 from rackfit.fit.cell import Question, evaluate
 from rackfit.memory.budget import Knobs, engine_terms
-from rackfit.memory.domain import Budget, Layout, Reserve, Tier, Tower
+from rackfit.memory.budget_parts import Reserve, Tier
+from rackfit.memory.domain import Budget, Layout, Tower
 from rackfit.memory.static_share import driver_bytes, encoder_share, prefill_graphs, static_share
 from reference.architectures import (
     ANATOMIES,

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Reserve, Tier
+from rackfit.memory.budget_parts import Reserve, Tier
+from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision
 
 GIB = 2**30
 MIB = 2**20
@@ -260,6 +261,12 @@ LLAMA_CPP = budget(
     profiled_tokens="ubatch", forward_bytes=4.0, sampler_bytes_per_logit=4.0, logit_rows=512,
     non_torch_bytes_single=0, non_torch_bytes_parallel=0, context_bytes=450 * MIB, graph_bytes=0, kv_block_tokens=256,
     window_extra_batches=1, state_bits=32, embedding_on_host=True, tiers=(Tier(0, 512, 512),), small_tier_names=(),
+)  # fmt: skip
+# a share of what is left: TensorRT-LLM's PyTorch backend (tensorrt_llm/_torch/pyexecutor/_util.py, _cal_max_memory)
+SHARE_OF_REST = replace(
+    VLLM, budget_id="rest", runtime_id="tensorrt-llm", engine="PyTorch", equation="share_of_rest", utilization=0.9,
+    sampler_bytes_per_logit=0.0, context_bytes=500 * MIB, kv_block_tokens=32, window_extra_batches=None,
+    tiers=(Tier(0, 8192, 2048),), small_tier_names=(),
 )  # fmt: skip
 # SGLang 0.5.3: server_args.py, least reserve of 10 GiB above 60 GiB, nothing profiled
 SGLANG = replace(

@@ -54,7 +54,7 @@ def _for_tokens(setting: CaseSetting, pool: float) -> float:
 
 
 def _room(cell: Cell, terms: Terms) -> float:
-    return float(terms.limit - cell.weights - terms.workspace - terms.runtime)
+    return float(terms.pool_share * (terms.limit - cell.weights - terms.workspace - terms.runtime))
 
 
 def draft_weights(setting: CaseSetting) -> float:
@@ -69,8 +69,8 @@ def draft_weights(setting: CaseSetting) -> float:
 def _rank_cache(setting: CaseSetting) -> CacheShape:
     """Return the cache of one request on the stage that holds most of it, as the engine charges it.
 
-    vLLM: windows grow by the batches in flight. SGLang: pools by tokens (memory.token_pools), in which a window does
-    not cap what a layer keeps.
+    Windows grow by the batches in flight, or are kept whole. SGLang: pools by tokens (memory.token_pools), in which a
+    window does not cap what a layer keeps.
     """
     budget = setting.budget
     caches = stored_caches(setting.anatomy, setting.layout(), setting.kv_bits, budget, setting.drafting)
@@ -78,9 +78,9 @@ def _rank_cache(setting: CaseSetting) -> CacheShape:
     factor = draft_factor(setting.anatomy, budget) if setting.drafting else 1.0
     if budget.equation == "share_of_free":
         return merge(fullest.constant, tuple((factor * rate, None) for rate, _ in fullest.slopes))
-    if budget.runtime_id == "vllm" and any(cap is not None for _, cap in fullest.slopes):
-        return grown_windows(fullest, budget, float(terms_of(setting).batched_tokens))
-    return fullest
+    if all(cap is None for _, cap in fullest.slopes):
+        return fullest
+    return grown_windows(fullest, budget, float(terms_of(setting).batched_tokens))
 
 
 def _printed_rate(setting: CaseSetting, cache: CacheShape) -> float:
@@ -155,7 +155,7 @@ def needed_total(setting: CaseSetting) -> Figure:
     """
     cache = request_caches(setting, Layout())[0]
     question = setting.question()
-    if setting.budget.runtime_id == "llama.cpp":
+    if setting.budget.family == "llama.cpp":
         ubatch = setting.knobs().batched_tokens or setting.budget.tiers[0].batched_tokens
         cache = grown_windows(cache, setting.budget, ubatch)
     said = " ".join(setting.case.remarks).casefold()

@@ -5,19 +5,33 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from rackfit.errors import UnsupportedError
 from rackfit.memory.domain import Budget
-from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
+from rackfit.memory.versions import budget_at, named_engine, version_key
 
 STACKS = (
-    ("nim 24.05 trt-llm", "vllm"),
-    ("trt-llm", "vllm"),
-    ("tensorrt", "vllm"),
+    ("tensorrt", "tensorrt-llm"),
+    ("trt-llm", "tensorrt-llm"),
+    ("trtllm", "tensorrt-llm"),
+    ("gaudi", "vllm-gaudi"),
+    ("ascend", "vllm-ascend"),
     ("vllm", "vllm"),
+    ("ktransformers", "ktransformers"),
     ("sglang", "sglang"),
+    ("lmdeploy", "lmdeploy"),
+    ("turbomind", "lmdeploy"),
+    ("text-generation-inference", "tgi"),
+    ("text generation inference", "tgi"),
+    ("tgi", "tgi"),
+    ("exllamav3", "exllamav3"),
+    ("exllamav2", "exllamav2"),
     ("exllama", "transformers"),
+    ("ik_llama", "ik_llama.cpp"),
+    ("llama.cpp", "llama.cpp"),
+    ("ollama", "ollama"),
     ("llama", "llama.cpp"),
     ("ggml", "llama.cpp"),
-    ("lm studio", "llama.cpp"),
+    ("lm studio", "lm-studio"),
     ("mlx", "mlx-lm"),
     ("accelerate", "transformers"),
     ("autoawq", "autoawq"),
@@ -26,10 +40,13 @@ STACKS = (
     ("docs.mistral", "transformers"),
     ("transformers", "transformers"),
 )
-"""Word in the engine's name -> engine whose rules are nearest. Eager PyTorch stacks hold weights, cache and little
-more; an engine without rules of its own that reserves a share of the card is read as vLLM, and the estimate says so."""
-OWN_RULES = ("vllm", "sglang", "llama.cpp", "transformers", "litgpt", "autoawq", "mlx")
+"""Word in the engine's name -> engine whose rules hold, the more particular words first. Eager PyTorch stacks without
+rules of their own hold weights, cache and little more: those of Transformers are used, and the estimate says so."""
+STAND_INS = frozenset({"exllama", "accelerate", "gpt-fast", "docs.mistral"})
+"""Words of stacks that have no rules of their own."""
 DEFAULT = "vllm"
+PREBUILT = "Engine"
+"""What NIM's optimised profiles are: engines that were built beforehand (NVIDIA NIM for LLMs, support matrix)."""
 FIRST_BUILD_WITH_WINDOWS = 5500
 """Build of llama.cpp from which on windows surely are caches of their own (end of May 2025)."""
 
@@ -52,34 +69,45 @@ def find_engine(text: str, budgets: tuple[Budget, ...], gguf: bool, vendor: str 
         budgets: all budgets.
         gguf: whether the weights are a GGUF file, which decides where the engine is not stated.
         vendor: vendor of the device, likewise.
+
+    Raises:
+        UnsupportedError: an engine that is known and whose budget is not.
     """
     said = text.casefold()
-    runtime = next((runtime for word, runtime in STACKS if word in said), None)
+    word, runtime = next(((word, runtime) for word, runtime in STACKS if word in said), ("", ""))
     assumed: list[str] = []
-    if runtime is None:
+    if not runtime:
         runtime = "llama.cpp" if gguf or vendor == "Apple" else DEFAULT
-        assumed.append(f"engine: {runtime} assumed")
-    elif not any(name in said for name in OWN_RULES):
+        unknown = f", nothing is on record of {text!r}" if text.strip() else ""
+        assumed.append(f"engine: {runtime} assumed{unknown}")
+    elif word in STAND_INS and not any(own in said for own in ("transformers", "autoawq", "litgpt")):
         assumed.append(f"engine: rules of {runtime} used for {text}")
     known = [budget for budget in budgets if budget.runtime_id == runtime]
+    if not known:
+        raise UnsupportedError(f"no memory budget on record for {runtime}: how it divides memory is not known")
     if runtime == "llama.cpp":
         return Engine(_llama(said, known), tuple(assumed))
     if runtime == "transformers":
         return Engine(_transformers(said, known), tuple(assumed))
-    budget = _by_version(said, known) or _by_date(said, known)
+    engine = PREBUILT if re.search(r"\bnim\b", said) and runtime == "tensorrt-llm" else named_engine(known, said)
+    version = _version(said, word, runtime)
+    if version is not None:
+        return Engine(budget_at(known, version, engine), tuple(assumed))
+    budget = _by_date(said, known, engine)
     if budget is not None:
         return Engine(budget, tuple(assumed))
-    newest = next(one for one in known if one.version_to is None)
+    budget = budget_at(known, None, engine)
+    newest = f"the newest rules of {runtime}" if budget.version_to is None else f"rules of {budget.budget_id}"
+    assumed.append(f"version: {newest} assumed")
     older = sorted(known, key=lambda one: version_key(one.version_from), reverse=True)
-    assumed.append(f"version: the newest rules of {runtime} assumed")
-    return Engine(newest, tuple(assumed), tuple(one for one in older if one is not newest))
+    return Engine(budget, tuple(assumed), tuple(one for one in older if one is not budget))
 
 
 def _transformers(said: str, known: list[Budget]) -> Budget:
     """Return the rules of the version that is named, of the time of torch 2.0, else the newest."""
     match = re.search(r"transformers\D{0,3}(\d+\.\d+(?:\.\d+)?)", said)
     if match is not None:
-        return budget_at(known, version_key(match[1]), v0=False)
+        return budget_at(known, version_key(match[1]))
     if "torch 2.0" in said:
         return min(known, key=lambda budget: version_key(budget.version_from))
     return next(budget for budget in known if budget.version_to is None)
@@ -97,21 +125,22 @@ def _llama(said: str, known: list[Budget]) -> Budget:
     return next(budget for budget in known if (budget.version_to is None) == newer)
 
 
-def _by_version(said: str, known: list[Budget]) -> Budget | None:
-    match = re.search(r"(?<![\d-])v?(0\.\d+(?:\.\d+)?)", said)
-    if match is None or "0.1.dev" in said:
-        return None
-    version = version_key(match[1])
-    return budget_at(known, version, bool(re.search(r"\bv0\b", said)) or version < FIRST_V1_BY_DEFAULT)
+def _version(said: str, word: str, runtime: str) -> tuple[int, ...] | None:
+    """Return the version that is printed: anywhere for vLLM and SGLang, right behind the name for the others."""
+    near = rf"{re.escape(word)}[^\d,;(]{{0,16}}v?(\d+\.\d+(?:\.\d+)?)" if word else r"(?!)"
+    loose = r"(?<![\d-])v?(0\.\d+(?:\.\d+)?)"
+    match = re.search(loose if runtime in ("vllm", "sglang") else near, said)
+    return None if match is None or "0.1.dev" in said else version_key(match[1])
 
 
-def _by_date(said: str, known: list[Budget]) -> Budget | None:
+def _by_date(said: str, known: list[Budget], engine: str | None) -> Budget | None:
     match = re.search(r"(20\d\d)(?:-(\d\d))?(?:-(\d\d))?", said)
     if match is None:
         return None
     date = "-".join(part for part in match.groups() if part)
+    meant = [budget for budget in known if engine is None or budget.engine == engine]
     dated = [
-        budget for budget in known if budget.released and budget.engine != "V0" and budget.released[: len(date)] <= date
+        budget for budget in meant if budget.released and budget.engine != "V0" and budget.released[: len(date)] <= date
     ]
     if dated:
         return max(dated, key=lambda budget: version_key(budget.version_from))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rackfit.accuracy.figures import Figure, around
 from rackfit.accuracy.setting import CaseSetting
 from rackfit.accuracy.weight_figures import weights_per_device
+from rackfit.errors import UnsupportedError
 from rackfit.fit.cell import RUNTIME_SPREAD_BYTES, WORKSPACE_SPREAD, device_weights, weight_spread
 from rackfit.memory.budget import GIB, engine_terms, held_before_load, held_bytes, profiled_context
 from rackfit.memory.domain import Layout
@@ -20,6 +21,8 @@ CAPTURE_DOUBT = 2.25 * GIB
 """What graphs of SGLang took beyond what its reserve counts for them, at most."""
 V0 = "V0"
 PEAK_SPREAD_BYTES = 3 * 2**27
+CONTEXT_BYTES = GIB / 2
+"""What a driver context and loaded libraries take where the engine's rules do not say."""
 
 
 def request_caches(setting: CaseSetting, layout: Layout) -> tuple[CacheShape, ...]:
@@ -41,7 +44,15 @@ def activation_peak(setting: CaseSetting) -> Figure:
 
     In vLLM V0 only the first rank of a group samples, and every rank prints a line of its own: a line of several ranks
     is most often one of the others. (V0, `execute_model`: `if not self.is_driver_worker: return []`.)
+
+    Raises:
+        UnsupportedError: an engine without such a profile.
     """
+    budget = setting.budget
+    if budget.equation == "share_of_free":
+        raise UnsupportedError(
+            f"{budget.runtime_id} profiles no activations: they live in the share that it leaves free"
+        )
     terms = terms_of(setting)
     value, layout = float(terms.workspace), setting.layout()
     if setting.budget.engine == V0 and layout.tp > 1:
@@ -128,10 +139,15 @@ def _peak(setting: CaseSetting, layout: Layout, devices: int = 1) -> Figure:
 
 
 def process_used(setting: CaseSetting) -> Figure:
-    """Return what the driver shows for the whole process, bytes per device: the reserved share plus the context."""
-    cell = setting.cell()
-    context = max(setting.budget.context_bytes, 0.5 * GIB) if setting.budget.equation == "share_of_total" else 0
-    return around(float(cell.reserved) + context, 0.05 * float(cell.reserved) + RUNTIME_SPREAD_BYTES)
+    """Return what the driver shows for the whole process, bytes per device: the reserved share plus the context.
+
+    The context comes on top where the engine's rules know nothing of it: it was there before the engine first looked.
+    Between steps the workspace may be given back, so the range begins without it.
+    """
+    cell, budget = setting.cell(), setting.budget
+    context = 0.0 if budget.context_in_budget or budget.context_bytes else CONTEXT_BYTES
+    value, half = float(cell.reserved) + context, 0.05 * float(cell.reserved) + RUNTIME_SPREAD_BYTES
+    return Figure(value, value - half - float(cell.workspace), value + half)
 
 
 def weights_and_non_torch(setting: CaseSetting) -> Figure:
@@ -142,25 +158,34 @@ def weights_and_non_torch(setting: CaseSetting) -> Figure:
 
 def context_bytes(setting: CaseSetting) -> Figure:
     """Return what a driver context takes before any tensor, bytes: measured 0.3 to 0.7 GiB by software stack."""
-    return Figure(0.5 * GIB, 0.25 * GIB, 0.8 * GIB, ("driver context: 0.5 GiB, range over software stacks",))
+    note = "driver context: 0.5 GiB, range over software stacks"
+    return Figure(CONTEXT_BYTES, 0.25 * GIB, 0.8 * GIB, (note,))
 
 
 def free_before_load(setting: CaseSetting) -> Figure:
     """Return what is free on one device before a model is loaded, bytes."""
     budget = setting.budget
     if budget.equation != "share_of_free":
-        value = setting.total() - 0.5 * GIB
-        return Figure(value, value - 0.5 * GIB, setting.total())
+        value = setting.total() - CONTEXT_BYTES
+        return Figure(value, value - CONTEXT_BYTES, setting.total())
     layout = Layout(tp=setting.count) if setting.subject is None else setting.layout()
     held = held_before_load(budget, layout, setting.device)
     return Figure(setting.total() - held, setting.total() - 2 * held, setting.total() - held / 4)
 
 
 def free_after_load(setting: CaseSetting) -> Figure:
-    """Return what is free on one device when the weights are loaded, bytes."""
+    """Return what is free on one device when the weights are loaded, bytes.
+
+    An engine that divides what is left prints it after its trial run, or after the engine's buffers: `Memory usage when
+    calculating max tokens in paged kv cache: total ..., available ...` (TensorRT-LLM, reference/memory.md).
+    """
     weights = weights_per_device(setting)
-    held = max(setting.budget.context_bytes, 0.5 * GIB)
-    if setting.budget.equation == "share_of_free":
-        held = held_before_load(setting.budget, setting.layout(), setting.device)
-    value = setting.total() - held - weights.value
-    return around(value, weights.high - weights.value + max(held / 2, 2 * RUNTIME_SPREAD_BYTES))
+    budget, half = setting.budget, 2.0 * RUNTIME_SPREAD_BYTES
+    taken: float = max(budget.context_bytes, CONTEXT_BYTES)
+    if budget.equation == "share_of_free":
+        taken = held_before_load(budget, setting.layout(), setting.device)
+        half = max(taken / 2, half)
+    elif budget.equation == "share_of_rest" and budget.profiled_tokens != "none":
+        terms = terms_of(setting)
+        taken = budget.context_bytes + float(terms.workspace + terms.runtime)
+    return around(setting.total() - taken - weights.value, weights.high - weights.value + half)

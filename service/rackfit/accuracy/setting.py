@@ -238,7 +238,7 @@ def switched(budget: Budget, case: Case) -> Budget:
     """Return an engine's rules with what a case switches: block size, latent cache, pools by kind of layer."""
     changes: dict[str, Any] = {}
     block = case.number("block_size")
-    if block and block >= 1 and budget.runtime_id == "vllm":
+    if block and block >= 1 and budget.equation != "all_of_device":
         changes["kv_block_tokens"] = int(block)
     if case.switch("mla") is False and budget.mla_cache == "latent":
         changes["mla_cache"] = "full_heads"

@@ -36,7 +36,7 @@ def find_beside(
     beside = Beside()
     if question.draft is not None:
         draft = find_model(connection, question.draft)
-        same = precision_id if budget.runtime_id == "llama.cpp" else None
+        same = precision_id if budget.family == "llama.cpp" else None
         choice, assumed = choose_precision(connection, context, draft, device, same)
         precision = fitted(draft.anatomy, context.precisions[choice.precision_id])
         beside = Beside(draft.anatomy, precision)
@@ -62,7 +62,7 @@ def _lora_notes(question: FitQuestion, subject: Subject, budget: Budget) -> list
     notes = []
     if question.lora_rank is None:
         notes.append(f"adapters: rank {DEFAULT_RANK}")
-    if budget.runtime_id != "vllm":
+    if budget.family != "vllm":
         notes.append(f"adapters: the rule is vLLM's, {budget.runtime_id} has none on record")
     if subject.anatomy.has_experts:
         notes.append("adapters: attention and shared parts only, routed experts are not counted")

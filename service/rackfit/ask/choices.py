@@ -13,12 +13,10 @@ from rackfit.errors import UnknownNameError, UnsupportedError
 from rackfit.fit.classes import EIGHT_BIT, FOUR_BIT, RUNS, SIXTEEN_BIT, Choice
 from rackfit.memory.domain import Budget, Device
 from rackfit.memory.precision_names import ParsedPrecision, parse_kv, parse_precision
-from rackfit.memory.versions import FIRST_V1_BY_DEFAULT, budget_at, version_key
+from rackfit.memory.versions import budget_at, version_key
 
-ENGINE_VERSION = re.compile(
-    r"^(?P<name>.*?)[\s=@:]+v?(?P<version>\d+(?:\.\d+)+)\S*(?:\s+(?P<engine>v0|v1))?$", re.IGNORECASE
-)
-"""An engine with its version: `vllm 0.6.3`, `vllm==0.10.2`, `vllm 0.9.2 V0`."""
+ENGINE_VERSION = re.compile(r"^(?P<name>.*?)[\s=@:]+v?(?P<version>\d+(?:\.\d+)+)\S*$", re.IGNORECASE)
+"""An engine with its version: `vllm 0.6.3`, `vllm==0.10.2`."""
 WIDTHS = {"int8": EIGHT_BIT, "8bit": EIGHT_BIT, "int4": FOUR_BIT, "4bit": FOUR_BIT, "16bit": SIXTEEN_BIT}
 """Names that say a width and no layout: the best layout of that width on the device is taken."""
 FLOATS_OF_8_AND_4 = frozenset({"fp8", "fp4"})
@@ -146,20 +144,47 @@ def choose_budget(
     """
     if asked is None:
         return context.newest_budget(choice.runtime_id), choice, []
-    name, version, v0 = _engine_version(asked)
+    name, version, engine = _engine_version(asked, context.budgets)
+    own = budgets_of(connection, context, name)
+    if version is None and engine is None:
+        budget, notes = context.newest_budget(own[0].runtime_id), []
+    else:
+        budget = budget_at(own, version_key(version) if version else None, engine)
+        until = f"to {budget.version_to}" if budget.version_to else "on"
+        said = " ".join(part for part in (name, version, engine) if part)
+        notes = [f"runtime: {said}, rules of {budget.version_from} {until}; formats as on record for it"]
+    if budget.base is not None:
+        notes.append(f"runtime: {budget.runtime_id} works on the rules of {budget.base}, with settings of its own")
+    return (
+        budget,
+        Choice(choice.precision_id, budget.runtime_id, level_under(context, budget, choice.precision_id, device)),
+        notes,
+    )
+
+
+def budgets_of(connection: sqlite3.Connection, context: Context, name: str) -> list[Budget]:
+    """Return the rules of an engine in all its versions.
+
+    Raises:
+        UnknownNameError: an engine that is not known.
+        UnsupportedError: an engine whose budget is not on record.
+    """
     found = resolve(connection, "runtime", name)
-    known = {budget.runtime_id for budget in context.budgets}
-    if found.id not in known:
-        raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(sorted(known))}")
-    level = context.chooser.level(found.id, choice.precision_id, device)
-    chosen = Choice(choice.precision_id, found.id, level)
-    if version is None:
-        return context.newest_budget(found.id), chosen, []
     own = [budget for budget in context.budgets if budget.runtime_id == found.id]
-    budget = budget_at(own, version_key(version), v0)
-    until = f"to {budget.version_to}" if budget.version_to else "on"
-    note = f"runtime: {name} {version}, rules of {budget.version_from} {until}; formats as on record for it"
-    return budget, chosen, [note]
+    if not own:
+        known = ", ".join(sorted({budget.runtime_id for budget in context.budgets}))
+        raise UnsupportedError(
+            f"no memory budget on record for {found.id}: how it divides a device's memory is not known; known: {known}"
+        )
+    return own
+
+
+def level_under(context: Context, budget: Budget, precision_id: str, device: Device) -> str:
+    """Return how an engine runs a format; where its own table is silent, how the engine that it works on does."""
+    level = context.chooser.level(budget.runtime_id, precision_id, device)
+    if level == "unknown" and budget.base is not None:
+        return context.chooser.level(budget.base, precision_id, device)
+    return level
 
 
 def context_for(connection: sqlite3.Connection, context: Context, asked: str | None) -> Context:
@@ -170,17 +195,20 @@ def context_for(connection: sqlite3.Connection, context: Context, asked: str | N
     """
     if asked is None:
         return context
-    name, version, _ = _engine_version(asked)
+    name, version, _ = _engine_version(asked, context.budgets)
     if version is None:
         return context
     return context.of_version(resolve(connection, "runtime", name).id, version_key(version))
 
 
-def _engine_version(asked: str) -> tuple[str, str | None, bool]:
-    """Return an engine's name, its version where one is said, and whether vLLM's first engine is meant."""
-    match = ENGINE_VERSION.match(asked.strip())
-    if match is None:
-        return asked, None, False
-    said = (match["engine"] or "").casefold()
-    older = version_key(match["version"]) < FIRST_V1_BY_DEFAULT
-    return match["name"], match["version"], said == "v0" or (not said and older)
+def _engine_version(asked: str, budgets: tuple[Budget, ...]) -> tuple[str, str | None, str | None]:
+    """Return an engine's name, and where they are said its version and its variant (`V0`, `PyTorch`)."""
+    engines = {budget.engine.casefold(): budget.engine for budget in budgets if budget.engine}
+    words, engine = asked.split(), None
+    for place in range(len(words) - 1, 0, -1):
+        if words[place].casefold() in engines:
+            engine = engines[words.pop(place).casefold()]
+            break
+    rest = " ".join(words)
+    match = ENGINE_VERSION.match(rest)
+    return (rest, None, engine) if match is None else (match["name"], match["version"], engine)

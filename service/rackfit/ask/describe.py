@@ -101,7 +101,7 @@ def described(setting: Setting, cell: Cell) -> dict[str, Any]:
         "max_context_memory": memory_limit,
         **_sequences(cell, doubt),
         "warnings": [*warnings_of(setting, cell.layout), *waiting(setting, cell.layout)],
-        "assumptions": [*setting.assumed, *engine_lines(setting, cell.layout), *_assumed(setting, cell.layout)],
+        "assumptions": [*setting.assumed, *engine_lines(setting, cell.layout), *_assumed(setting, cell)],
         "suggestions": [],
     }
     if setting.subject.file is not None:
@@ -127,6 +127,7 @@ def _per_device(setting: Setting, cell: Cell) -> dict[str, Any]:
         "margin_bytes": usable - total,
         "outside_bytes": round(float(cell.outside)),
         "reserved_bytes": round(float(cell.reserved)),
+        "kept_free_bytes": round(float(cell.kept_free)),
         "device_bytes": round(setting.memory),
     }
     if not setting.beside.empty:
@@ -134,15 +135,20 @@ def _per_device(setting: Setting, cell: Cell) -> dict[str, Any]:
     return held
 
 
-def _assumed(setting: Setting, layout: Layout) -> list[str]:
+def _assumed(setting: Setting, cell: Cell) -> list[str]:
     """Return what an answer rests on that the question and its defaults do not say."""
     device, choice, notes = setting.machine.device, setting.choice, []
     if device.memory_rule not in ("printed", "stated"):
         notes.append(f"memory of {device.name}: derived ({device.memory_rule}), not read from a driver")
     if setting.in_doubt:
         notes.append(f"support of {choice.precision_id} by {choice.runtime_id} on {device.name} is not on record")
-    if layout.devices < setting.devices:
-        notes.append(f"layout: uses {layout.devices} of {setting.devices} devices, the others stay idle")
+    if kept := round(float(cell.kept_free)):
+        notes.append(
+            f"{setting.budget.runtime_id} caches in a share of what is free: {kept / GIB:.2f} GiB, counted as runtime, "
+            "stay free beside this cache"
+        )
+    if cell.layout.devices < setting.devices:
+        notes.append(f"layout: uses {cell.layout.devices} of {setting.devices} devices, the others stay idle")
     if choice.support in WIDENED:
         notes += _widened(setting)
     if setting.precision.bits < 8:

@@ -101,11 +101,13 @@ def _best_cell(setting: Setting, layouts: list[Layout]) -> Cell:
 
 def _refusal(setting: Setting) -> tuple[str, str] | None:
     """Return what forbids the question whatever the layout, and why; None where nothing does."""
-    chooser, choice = setting.context.chooser, setting.choice
+    chooser, choice, budget = setting.context.chooser, setting.choice, setting.budget
     for device, level in setting.levels:
         missing = chooser.missing(choice.runtime_id, device)
         if missing is not None and level == "none":
             return PRECISION, f"{choice.runtime_id} does not run on {device.name}: it needs {missing}"
+        if not budget.serves(device):
+            return PRECISION, f"{budget.runtime_id} runs on {', '.join(budget.runs_on)} devices, not on {device.name}"
         if level == "none":
             return PRECISION, f"{choice.runtime_id} does not run {choice.precision_id} on {device.name}"
     if setting.machine.sliced and setting.devices > 1 and _together(setting):

@@ -59,12 +59,14 @@ def on_host(budget: Budget, device: Device) -> Budget:
     return replace(budget, context_bytes=0, embedding_on_host=False)
 
 
-def host_support(choice: Choice, family: str, device: Device) -> Choice:
+def host_support(choice: Choice, engine: str, family: str, device: Device) -> Choice:
     """Return the choice on a machine without accelerators: llama.cpp's own kernels read every file type on the CPU.
+
+    `engine` is whose code does the work, `family` that of the format.
 
     Its tables say so by exception: a type without a kernel for a device "runs on the CPU" (precision_support).
     """
-    if device.vendor != CPU or choice.runtime_id != "llama.cpp" or family not in ("gguf", "fp"):
+    if device.vendor != CPU or engine != "llama.cpp" or family not in ("gguf", "fp"):
         return choice
     return replace(choice, support="weight_only")
 

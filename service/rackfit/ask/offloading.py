@@ -41,7 +41,7 @@ def _refusal(setting: Setting) -> str | None:
         return "all of the model lies in RAM already: there is no device to keep layers on"
     if device.unified:
         return f"{device.name} has one pool of memory: RAM is the same memory and is never added to it"
-    if setting.budget.runtime_id != ENGINE:
+    if setting.budget.family != ENGINE:
         return f"layers and experts in RAM are answered for {ENGINE}, not for {setting.budget.runtime_id}"
     if setting.machine.others:
         return "layers in RAM beside unlike devices are not answered: name one kind of device"

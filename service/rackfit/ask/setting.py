@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rackfit.ask.beside import find_beside, image_tokens
-from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision, context_for
+from rackfit.ask.choices import as_loaded, choose_budget, choose_cache, choose_precision, context_for, level_under
 from rackfit.ask.hosts import host_support, on_host
 from rackfit.ask.machines import Machine
 from rackfit.ask.question import DEFAULT_CONTEXT, FitQuestion, Subject
@@ -76,9 +76,10 @@ class Setting:
     @property
     def levels(self) -> list[tuple[Device, str]]:
         """How well the engine runs the weight format on each kind of device; the first one's is the choice's own."""
-        chooser, choice = self.context.chooser, self.choice
+        choice = self.choice
         others = [
-            (device, chooser.level(choice.runtime_id, choice.precision_id, device)) for device, _ in self.machine.others
+            (device, level_under(self.context, self.budget, choice.precision_id, device))
+            for device, _ in self.machine.others
         ]
         return [(self.machine.device, choice.support), *others]
 
@@ -86,8 +87,9 @@ class Setting:
     def in_doubt(self) -> bool:
         """Whether no record says that the format runs on one of the devices."""
         chooser, context = self.context.chooser, self.context
+        said = replace(self.choice, runtime_id=self.budget.family)
         return any(
-            chooser.in_doubt(replace(self.choice, support=level), device, context.assume_16_bit)
+            chooser.in_doubt(replace(said, support=level), device, context.assume_16_bit)
             for device, level in self.levels
         )
 
@@ -109,7 +111,9 @@ def resolve_setting(
     choice, loaded = as_loaded(context, choice, machine.device, question.precision)
     assumed += loaded
     budget = on_host(budget, machine.device)
-    choice = host_support(choice, context.precisions[choice.precision_id].family, machine.device)
+    choice = host_support(
+        choice, budget.family, context.precisions[choice.precision_id].family, machine.device
+    )  # fmt: skip
     kv_id, kv_bits = choose_cache(context, question.kv_precision)
     limit = subject.max_context
     tokens = question.context or min(DEFAULT_CONTEXT, limit or DEFAULT_CONTEXT)

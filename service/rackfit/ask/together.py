@@ -81,14 +81,15 @@ def _row(answer: dict[str, Any], equation: str) -> dict[str, Any]:
     beside = held["outside_bytes"]
     if equation == "share_of_free":
         beside = held["device_bytes"] - held["usable_bytes"]
-    names = ("weights_bytes", "kv_bytes", "workspace_bytes", "runtime_bytes", "total_bytes")
+    kept = held["kept_free_bytes"]  # free memory is there for the other models
     return {
         **row,
-        **{name: held[name] for name in names},
+        **{name: held[name] for name in ("weights_bytes", "kv_bytes", "workspace_bytes")},
+        **{name: held[name] - kept for name in ("runtime_bytes", "total_bytes")},
         "outside_bytes": beside,
-        "needed_bytes": held["total_bytes"] + beside,
-        "needed_low_bytes": held["low_bytes"] + beside,
-        "needed_high_bytes": held["high_bytes"] + beside,
+        "needed_bytes": held["total_bytes"] - kept + beside,
+        "needed_low_bytes": held["low_bytes"] - kept + beside,
+        "needed_high_bytes": held["high_bytes"] - kept + beside,
         "utilization": share(held["high_bytes"], held["device_bytes"]) if equation == SHARING else None,
     }
 

@@ -32,8 +32,9 @@ class Context:
         return replace(self, chooser=Chooser(rules, self.chooser.precisions, self.chooser.bases, floors))
 
     def newest_budget(self, runtime_id: str) -> Budget:
-        """Return the rules of the newest version of an engine."""
-        return next(budget for budget in self.budgets if budget.runtime_id == runtime_id and budget.version_to is None)
+        """Return the rules of the newest version of an engine, of the variant that runs unless another is named."""
+        own = (budget for budget in self.budgets if budget.runtime_id == runtime_id)
+        return next(budget for budget in own if budget.version_to is None and not budget.named_only)
 
     def assume_16_bit(self, device: Device) -> bool:
         """Return whether the hardware facts say that a device computes bf16."""

@@ -5,27 +5,30 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from rackfit.errors import UnknownNameError
+from rackfit.memory.budget_parts import PrefillRate, Reserve, Tier, TokenPools, Unpacked
 from rackfit.memory.device_memory import Label, Report, device_memory
-from rackfit.memory.domain import (
-    Budget,
-    Device,
-    LayerGroup,
-    Model,
-    Precision,
-    Reserve,
-    Tier,
-    TokenPools,
-    Tower,
-    Unpacked,
-)
+from rackfit.memory.domain import Budget, Device, LayerGroup, Model, Precision, Tower
 from rackfit.records.indices import parse_indices
 
 MERGED_PATCHES = 4
 """Patches per token where a record does not say: most encoders merge 2 x 2."""
+
+LISTS = frozenset({"small_tier_names", "runs_on", "prefill_rates"})
+"""Columns of `runtime_budgets` that hold a list, beside the tiers."""
+SWITCHES = frozenset(
+    {
+        "graphs_in_budget", "prints_gib_as_gb", "loads_second_head", "embedding_on_host", "named_only",
+        "context_in_budget", "embedding_whole", "rotary_tables", "widens_int4_matrix", "queue_per_stage",
+        "keeps_expert_workspaces", "expands_encoder_outputs", "prints_blocks_per_group", "keeps_reduced_inputs",
+        "clip_beside_image",
+    }
+)  # fmt: skip
+"""Columns of `runtime_budgets` that hold yes or no."""
 
 
 def row_of(connection: sqlite3.Connection, table: str, key: str, value: str | int) -> dict[str, Any]:
@@ -198,29 +201,22 @@ def device_with_ram(connection: sqlite3.Connection, row: dict[str, Any], ram_gb:
 def budget_of(row: dict[str, Any]) -> Budget:
     """Return the engine rules that a `runtime_budgets` row holds."""
     own = {name: row[name] for name in Budget.__dataclass_fields__ if name in row}
-    own["tiers"] = tuple(Tier(*tier) for tier in json.loads(row["tiers"]))
-    own["small_tier_names"] = tuple(json.loads(row["small_tier_names"]))
-    own["graphs_in_budget"] = bool(row["graphs_in_budget"])
-    own["prints_gib_as_gb"] = bool(row["prints_gib_as_gb"])
-    own["loads_second_head"] = bool(row["loads_second_head"])
-    own["rotary_tables"] = bool(row["rotary_tables"])
-    own["widens_int4_matrix"] = bool(row["widens_int4_matrix"])
-    own["embedding_on_host"] = bool(row["embedding_on_host"])
+    own["tiers"] = tuple(_tier(*tier) for tier in json.loads(row["tiers"]))
+    for name in LISTS & own.keys():
+        own[name] = tuple(json.loads(row[name]))
+    for name in SWITCHES & own.keys():
+        own[name] = bool(row[name])
+    own["prefill_rates"] = tuple(PrefillRate(*rate) for rate in own["prefill_rates"])
     own["reserve"] = _reserve(row["reserve"])
     own["token_pools"] = _token_pools(row["token_pools"])
     own["unpacked"] = tuple(Unpacked(**part) for part in json.loads(row["unpacked"] or "[]"))
-    for flag in (
-        "queue_per_stage",
-        "keeps_expert_workspaces",
-        "expands_encoder_outputs",
-        "prints_blocks_per_group",
-        "keeps_reduced_inputs",
-        "clip_beside_image",
-    ):
-        own[flag] = bool(row[flag])
     dense = row["dense_graphs_in_budget"]
     own["dense_graphs_in_budget"] = None if dense is None else bool(dense)
     return Budget(**own)
+
+
+def _tier(least: float, tokens: int, sequences: int, wide: int | None = None, names: Sequence[str] = ()) -> Tier:
+    return Tier(least, tokens, sequences, wide, tuple(names))
 
 
 def _reserve(text: str | None) -> Reserve | None:

@@ -55,9 +55,9 @@ class Cell:
     """Bytes per device on the binding stage, and what follows from them. Numbers or arrays.
 
     `kv` is what the architecture needs, `kv_reserved` what the engine charges for the same tokens; the difference
-    (block rounding, windows that grow by batches in flight, queues that stay empty) is part of `runtime`, so that
-    `total` is weights + kv + workspace + runtime. `kv_pool` is all the cache the engine will set aside. `usable` is
-    what the engine may use on one device, `outside` what it takes beyond that.
+    (block rounding, windows that grow by batches in flight, queues that stay empty) is part of `runtime`, as is
+    `kept_free`, so that `total` is weights + kv + workspace + runtime. `kv_pool` is all the cache the engine will set
+    aside. `usable` is what the engine may use on one device, `outside` what it takes beyond that.
     """
 
     layout: Layout
@@ -84,11 +84,14 @@ class Cell:
     """The stage whose device binds."""
     crowd: Number = -1.0
     """As in `Terms`: above 0 the verdict is at most tight."""
+    kept_free: Number = 0
+    """Bytes, part of `runtime`, that an engine which takes a share of what is left leaves free beside this cache."""
 
     @property
     def reserved(self) -> Number:
         """Bytes that the process holds on one device: its whole budget where it takes a share, else what it needs."""
-        return self.weights + self.kv_pool + self.workspace + self.runtime + self.outside
+        held = self.runtime - (self.kv_reserved - self.kv) - self.kept_free
+        return self.weights + self.kv_pool + self.workspace + held + self.outside
 
     @property
     def margin(self) -> Number:
@@ -106,7 +109,8 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
 
     llama.cpp keeps the token embedding on the host; a tied head stays on the device as its own copy. Embeddings per
     layer are an input too, which no head is tied to (src/llama-arch.cpp: LLM_TENSOR_PER_LAYER_TOKEN_EMBD is of
-    LLM_TENSOR_LAYER_INPUT). vLLM builds the table of rotary positions with the model.
+    LLM_TENSOR_LAYER_INPUT). vLLM builds the table of rotary positions with the model. TensorRT engines hold all of the
+    embedding on every rank: "by default embedding parallelism is disabled" (convert_checkpoint.py).
     """
     precision, layout = as_held(precision, budget), spread_layers(layout, budget)
     multiple = budget.mxfp4_width_multiple if precision.bits == MXFP4_BITS else None
@@ -116,6 +120,9 @@ def device_weights(anatomy: Anatomy, precision: Precision, budget: Budget, layou
         first, _, _ = outer_bytes(anatomy, precision, layout)
         shared = anatomy.model.tied_embeddings and layout.pp == 1
         loads[0] -= table_bytes(anatomy, precision) / layout.tp if shared else first
+    elif budget.embedding_whole:
+        first, _, _ = outer_bytes(anatomy, precision, layout)
+        loads[0] += first * (layout.tp - 1)
     return tuple(loads)
 
 
@@ -131,7 +138,7 @@ def window_tokens(window: int, budget: Budget, batched_tokens: float) -> int:
     (src/llama-kv-cache-iswa.cpp).
     """
     in_flight = int((budget.window_extra_batches or 0) * batched_tokens)
-    if budget.runtime_id == "llama.cpp":
+    if budget.family == "llama.cpp":
         return ceil_div(window + in_flight, budget.kv_block_tokens) * budget.kv_block_tokens
     return window - 1 + in_flight
 
@@ -246,12 +253,13 @@ def bind(
     """
     asked, loads, extras = question.per_replica(layout.dp), parts.loads, parts.extras or (0.0,) * len(parts.loads)
     rounded = ceil_div(asked.context, budget.kv_block_tokens) * budget.kv_block_tokens
-    queues = budget.queues(layout.pp)
+    queues, share = budget.queues(layout.pp), terms.pool_share
     slots = ceil_div(asked.sequences, queues) * queues
     charges = [cache.bytes(rounded) * slots for cache in parts.held]
-    stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index] + extras[index])
+    stage = max(range(len(loads)), key=lambda index: loads[index] + charges[index] / share + extras[index])
     weights, kv = loads[stage], parts.needs[stage].bytes(asked.context) * asked.sequences
-    runtime = terms.runtime + extras[stage] + charges[stage] - kv
+    kept_free = charges[stage] * (1 / share - 1)
+    runtime = terms.runtime + extras[stage] + charges[stage] + kept_free - kv
     total = weights + kv + terms.workspace + runtime
     halves = [
         spread * (load + extra) + WORKSPACE_SPREAD * terms.workspace + RUNTIME_SPREAD_BYTES + parts.doubt + terms.doubt
@@ -261,8 +269,9 @@ def bind(
     half = halves[stage] + copied * charges[stage]
     low, high = maximum(total - half, weights + kv - spread * weights), total + half
     beside = terms.workspace + terms.runtime
-    pools = [terms.limit - load - beside - extra for load, extra in zip(loads, extras, strict=True)]
-    sure = [(pool - own - unsure) / (1 + copied) for pool, own in zip(pools, halves, strict=True)]
+    rests = [terms.limit - load - beside - extra for load, extra in zip(loads, extras, strict=True)]
+    pools = [share * rest for rest in rests]
+    sure = [share * (rest - own - unsure) / (1 + copied) for rest, own in zip(rests, halves, strict=True)]
     held = list(parts.held)
     return Cell(
         layout=layout,
@@ -286,6 +295,7 @@ def bind(
         sure_sequences=choose(terms.crowd <= 0, _sequences(held, sure, rounded, queues) * layout.dp, 0),
         stage=stage,
         crowd=terms.crowd,
+        kept_free=kept_free,
     )
 
 

@@ -42,11 +42,13 @@ class Column:
 def device_rules(budget: Budget, device: Device) -> tuple[str, bool]:
     """Return what of an engine's rules depends on the device itself, its memory apart.
 
-    The name by which the engine gives it its smallest defaults, empty where none does, and whether it is a server part
-    whose kernels hold more.
+    The names by which the engine gives it sizes of its own, empty where it knows none of them, and whether it is a
+    server part whose kernels hold more.
     """
-    small = next((name for name in budget.small_tier_names if name in device.name.casefold()), "")
-    return small, device.is_hopper_or_later_server
+    named = device.name.casefold()
+    known = [*budget.small_tier_names, *(name for tier in budget.tiers for name in tier.names)]
+    known += [rate.card for rate in budget.prefill_rates]
+    return " ".join(name for name in known if name in named), device.is_hopper_or_later_server
 
 
 def runnable_layouts(

@@ -154,7 +154,7 @@ def _derived(
     pool, tokens = log.bound("kv_pool"), log.settings.get("pool_tokens")
     if tokens is not None:
         found |= _pool_facts(log, _uniform(cache))
-    if pool is not None and tokens is not None:
+    if tokens is not None:
         expected = pool_tokens(connection, context, configuration, pool)
         found["predicted_pool_tokens"] = None if expected is None else round(expected)
     state, sequences = log.bound("state"), log.settings.get("state_sequences")

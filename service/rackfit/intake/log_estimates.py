@@ -66,7 +66,7 @@ SERVED = {
     "kv_pool": Quantity("kv_gib_per_gpu", "K2", DEVICE),
     "kv_needed": Quantity("kv_gib_needed_per_gpu", "K2"),
 }
-"""Components of engines that serve whole models from devices (vLLM, SGLang)."""
+"""Components of engines that serve whole models from devices (vLLM, SGLang, TensorRT-LLM and their kind)."""
 SPREAD = {
     "weights": Quantity("weights_gib_per_gpu"),
     "compute": Quantity("activation_peak_gib_per_gpu", needs=DEVICE),
@@ -77,7 +77,7 @@ SPREAD = {
 
 def quantities(engine: str) -> dict[str, Quantity]:
     """Return the components of an engine that the case format has a quantity for."""
-    return SERVED if engine in ("vLLM", "SGLang") else SPREAD
+    return SPREAD if engine in ("llama.cpp", "Ollama") else SERVED
 
 
 def predict(
@@ -104,13 +104,17 @@ def predict(
 
 
 def pool_tokens(
-    connection: sqlite3.Connection, context: Context, configuration: Configuration, pool: int
+    connection: sqlite3.Connection, context: Context, configuration: Configuration, pool: int | None
 ) -> float | None:
-    """Return the tokens that a printed pool holds by the architecture, None where something is not known."""
+    """Return the tokens that a printed pool holds by the architecture, None where something is not known.
+
+    Where no pool is printed in bytes, these are the tokens of the pool that the engine's rules give.
+    """
     if _lacking(configuration, ("model", "precision", "layout")) is not None:
         return None
     row = configuration.row("kv_tokens_total", kind="K2")
-    stated = ";".join(part for part in (row["other_config"], f"kv_gib={pool / GIB:.6f}") if part)
+    printed = None if pool is None else f"kv_gib={pool / GIB:.6f}"
+    stated = ";".join(part for part in (row["other_config"], printed) if part)
     found = estimate_case(connection, context, parse_case(_texts({**row, "other_config": stated})))
     return found.estimate
 

@@ -4,7 +4,9 @@ The equations are those of the engines' own source (see the budget records for v
 
 - vLLM: KV pool = utilization x total - weights - activation peak - non-torch [- graphs from 0.20];
 - SGLang: KV pool = free after load - (1 - f) x free before load, f from the reserve rule (memory.static_share);
-- llama.cpp: free memory must hold weights + cache + compute buffers;
+- TensorRT-LLM: KV pool = f x (total - peak of a trial run, its cache added back): a share of what is left, as LMDeploy
+  (f x (free after load - logits of a batch)), TGI before 3.0 and Gaudi (f x (1 - graphs) x free after a profile);
+- llama.cpp, Ollama, ExLlama: free memory must hold weights + cache + compute buffers, with a margin that stays free;
 - Transformers: everything that the driver leaves.
 """
 
@@ -13,9 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, Device, Layout, Reserve
+from rackfit.memory.budget_parts import Reserve
+from rackfit.memory.domain import Budget, Device, Layout
 from rackfit.memory.elementwise import Number, choose, maximum, minimum
 from rackfit.memory.graphs import graph_bytes
+from rackfit.memory.prefill import sized_prefill
 from rackfit.memory.profile import forward_bytes, profile_bytes
 from rackfit.memory.static_share import driver_bytes, graphs_mib, static_share, workspace_share
 from rackfit.memory.token_pools import fixed_pool_bytes
@@ -74,6 +78,8 @@ class Terms:
     """Bytes that the engine may charge on top and that its source does not fix."""
     crowd: Number = -1.0
     """Bytes by which what lies beyond an engine's share may exceed what the share leaves; below 0 there is room."""
+    pool_share: float = 1.0
+    """Share of what weights, workspace and runtime leave of the limit that the engine takes for its cache."""
 
 
 DRIVER_CONTEXT = 3 * GIB // 10
@@ -92,7 +98,8 @@ def crowd_bytes(budget: Budget, knobs: Knobs, total: Number, outside: Number, gr
         return -1.0 + 0 * total
     share = budget.utilization if knobs.utilization is None else knobs.utilization
     captured = choose(graphs > 0, 0 if budget.graphs_in_budget else GRAPH_DOUBT, 0)
-    return outside + captured + DRIVER_CONTEXT - (1 - share) * total
+    context = 0 if budget.context_in_budget else DRIVER_CONTEXT
+    return outside + captured + context - (1 - share) * total
 
 
 def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
@@ -108,11 +115,13 @@ def engine_total(device_bytes: Number, vendor: str, unified: bool) -> Number:
 
 def tier_sizes(budget: Budget, total: Number, device_name: str, knobs: Knobs, tp: int = 1) -> tuple[Number, Number]:
     """Return (batched tokens, sequence limit): what the user set, else the engine's default for this device."""
-    tiers = sorted(budget.tiers, key=lambda tier: tier.min_memory_gib)
+    named = device_name.casefold()
+    fitting = [tier for tier in budget.tiers if not tier.names or any(name in named for name in tier.names)]
+    tiers = sorted(fitting, key=lambda tier: (tier.min_memory_gib, bool(tier.names)))
     limits = [(tier.wide_sequences if tp >= WIDE_TP else None) or tier.max_sequences for tier in tiers]
     tokens: Number = tiers[0].batched_tokens + 0 * total
     sequences: Number = limits[0] + 0 * total
-    if not any(name in device_name.casefold() for name in budget.small_tier_names):
+    if not any(name in named for name in budget.small_tier_names):
         for tier, limit in zip(tiers[1:], limits[1:], strict=True):
             large = total >= tier.min_memory_gib * GIB
             tokens = choose(large, tier.batched_tokens, tokens)
@@ -224,6 +233,8 @@ def engine_terms(
     """
     budget = budget.for_runner(dense=not anatomy.has_experts and not anatomy.keeps_states)
     tokens, sequences = tier_sizes(budget, total, device.name, knobs, layout.tp)
+    if knobs.batched_tokens is None:
+        tokens = sized_prefill(anatomy, budget, layout, device.name, tokens)
     rows = {
         "batched_tokens": tokens,
         "context": profiled_context(anatomy, budget, context, knobs) + 0 * total,
@@ -236,15 +247,19 @@ def engine_terms(
     if budget.profiled_tokens == "ubatch":
         workspace = forward_bytes(anatomy, budget, layout, profiled) + logits * budget.sampler_bytes_per_logit
     else:
-        images = budget.runtime_id == "vllm" and not knobs.text_only
+        images = budget.family == "vllm" and not knobs.text_only
         workspace = profile_bytes(anatomy, budget, layout, profiled, sequences, logits, context, images)
+    if budget.equation != "all_of_device":
+        workspace = workspace + budget.prompt_logit_bytes * anatomy.model.vocab_size * tokens
     held = held_bytes(budget, layout, device)
     large = device.is_hopper_or_later_server
     graphs = 0 * total if knobs.eager else graph_bytes(anatomy, budget, layout, tokens, sequences, large) + 0 * total
     runtime = held + logits * budget.persistent_bytes_per_logit + (graphs if budget.graphs_in_budget else 0)
     outside = budget.context_bytes + (0 if budget.graphs_in_budget else graphs)
+    share = budget.utilization if knobs.utilization is None else knobs.utilization
+    pool_share = 1.0
     if budget.equation == "share_of_total":
-        limit = (budget.utilization if knobs.utilization is None else knobs.utilization) * total
+        limit = share * total
     elif budget.equation == "share_of_free":
         limit = _static_limit(anatomy, budget, layout, device, total, knobs, tokens)
         workspace = 0 * total  # activations, graphs and collectives live in the share that is left free
@@ -252,9 +267,12 @@ def engine_terms(
             captured = _captured(budget, budget.reserve, layout, device, total, knobs)
             graphs = graphs_mib(anatomy, budget.reserve, layout, tokens, captured) * MIB
         runtime = fixed_pool_bytes(anatomy, layout, budget, tokens, knobs.max_sequences, knobs.draft) + 0 * total
+    elif budget.equation == "share_of_rest":
+        limit = total - budget.context_bytes  # graphs captured later live in what the share leaves
+        pool_share = share * (1.0 if knobs.eager else 1.0 - budget.graph_share)
     else:
-        limit = total - outside
+        limit = total - outside - budget.left_free_bytes
     doubt = graphs if budget.graphs_in_budget else 0 * total
     crowd = crowd_bytes(budget, knobs, total, outside, graphs)
     limit = maximum(limit - knobs.reserve_bytes, 0)
-    return Terms(workspace, runtime, outside, limit, tokens, sequences, graphs, doubt, crowd)
+    return Terms(workspace, runtime, outside, limit, tokens, sequences, graphs, doubt, crowd, pool_share)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rackfit.memory.budget_parts import PrefillRate, Reserve, Tier, TokenPools, Unpacked
+
 
 @dataclass(frozen=True, slots=True)
 class LayerGroup:
@@ -185,90 +187,6 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
-    """Default sizes of an engine on devices with at least so much memory."""
-
-    min_memory_gib: float
-    batched_tokens: int
-    max_sequences: int
-    wide_sequences: int | None = None
-    """Sequences at tensor parallel degree 4 and more; None: as many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reserve:
-    """What an engine leaves out of its static share: share = (M - reserve) / M, with M the driver's MiB of a device."""
-
-    steps: tuple[tuple[float, float, float], ...] = ()
-    """(GiB of memory from, MiB, MiB per rank): the constant part."""
-    mib_per_token: float = 0.0
-    least_tokens: int = 0
-    """Tokens of a prefill batch that are charged at least."""
-    mib_per_sequence: float = 0.0
-    """Charged for each sequence of the largest captured decode graph."""
-    sequences_follow_limit: bool = False
-    """Whether a limit of running requests lowers the largest decode graph."""
-    floor_mib: float = 0.0
-    floor_above_mib: float = 0.0
-    """Memory above which the floor holds."""
-    mib_per_prefill_graph: float = 0.0
-    latent_prefill_mib: float = 0.0
-    """In place of the charge per prefill graph, for models with a latent cache."""
-    draft_mib: float = 0.0
-    """Charged where a draft model runs."""
-    shares: tuple[tuple[int, float], ...] = ()
-    """(ranks from, share): fixed shares in place of a reserve."""
-    shares_up_to_mib: float = 0.0
-    """Memory up to which the fixed share falls with the ranks."""
-    encoder_factor: bool = False
-    """Whether the share shrinks with the size of a vision encoder."""
-    shared_memory_mib: float = 0.0
-    """What the system holds of a memory that devices and programs share, before a model is loaded."""
-    workspace_share: float = 1.0
-    """Factor on the share, also on one that the user sets, where attention runs in AMD's AITER kernels."""
-    workspace_context: int = 0
-    """Context of the model above which the factor holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPools:
-    """How an engine divides its cache into pools sized by tokens. None: the engine has no such pool."""
-
-    window_models: tuple[str, ...] = ()
-    """Starts of the names of models whose windowed layers have a pool of their own; others keep every token."""
-    window_share: float | None = None
-    """Tokens of that pool over those of the full one."""
-    compressed_share: float | None = None
-    """The same where layers keep compressed rows beside a window."""
-    compressed_page: int | None = None
-    """Window tokens that share one ring of compressor states."""
-    compressed_requests: int | None = None
-    """Requests that states of widely compressed layers are kept for; None: they go with window tokens."""
-    compressed_window_cap: bool = False
-    """Whether the window pool of such models is sized by requests, not by its share."""
-    state_share: float | None = None
-    """Recurrent states over the cache of attention layers, bytes."""
-    state_slots: int | None = None
-    """States that one request takes: its own and those kept for reuse."""
-    draft_layers_counted: bool = False
-    """Whether a token is charged in the draft's layers as well, and the draft's weights before the pool."""
-    every_layer_caches: bool = False
-    """Whether layers that read another layer's cache get one of their own all the same."""
-    every_layer_indexes: bool = False
-    """Whether layers that reuse another layer's choice of tokens keep index keys all the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unpacked:
-    """A weight format that is widened on load where the device lacks a kernel for it."""
-
-    precision: str
-    below_compute_capability: str
-    bits: float
-    """Bits per weight of what was quantised, afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
 class Budget:
     """How one engine, in one range of versions, divides a device's memory."""
 
@@ -280,7 +198,7 @@ class Budget:
     released: str | None
     """Date of the earliest version, as precisely as it is known."""
     equation: str
-    """share_of_total | share_of_free | all_of_device: what the engine may use."""
+    """share_of_total | share_of_free | share_of_rest | all_of_device: what the engine may use."""
     utilization: float
     """Share that the equation applies; 1 where it applies none."""
     parallelism: str
@@ -365,6 +283,23 @@ class Budget:
     pipeline_rules: Budget | None = None
     """Rules that hold where a pipeline has several stages, None for these."""
 
+    base: str | None = None
+    """Engine whose code does the work, where this one wraps or forks another."""
+    named_only: bool = False
+    """Whether the rules hold only where their variant of the engine is named."""
+    runs_on: tuple[str, ...] = ()
+    """Makers or families of the devices that the engine runs on, lower case; none: no device is left out."""
+    graph_share: float = 0.0
+    """Share of the cache's own share that is set aside for graphs."""
+    left_free_bytes: int = 0
+    """Bytes that the engine leaves free on each device."""
+    context_in_budget: bool = False
+    """Whether the driver context is part of the library bytes above."""
+    embedding_whole: bool = False
+    """Whether every tensor parallel rank keeps the whole token embedding."""
+    prefill_rates: tuple[PrefillRate, ...] = ()
+    """Cards whose prefill is sized by their rate; none: by the tiers alone."""
+
     def for_stages(self, stages: int) -> Budget:
         """Return the rules that hold over so many pipeline stages.
 
@@ -393,7 +328,17 @@ class Budget:
         """Return among how many schedulers a replica's blocks are divided."""
         return stages if self.queue_per_stage else 1
 
+    def serves(self, device: Device) -> bool:
+        """Return whether the engine runs on devices of this maker or family."""
+        named = f"{device.vendor} {device.name}".casefold()
+        return not self.runs_on or any(one in named for one in self.runs_on)
+
+    @property
+    def family(self) -> str:
+        """The engine whose code does the work."""
+        return self.base or self.runtime_id
+
     @property
     def conv_bits(self) -> int:
         """Bits of a convolution's last inputs: llama.cpp keeps them as the state, in 32 bits."""
-        return 32 if self.runtime_id == "llama.cpp" else 16
+        return 32 if self.family == "llama.cpp" else 16

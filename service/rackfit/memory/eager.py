@@ -83,7 +83,7 @@ def prompt_work(anatomy: Anatomy, budget: Budget, prompt: int, sequences: int, d
 
     On each device one block's work; on the last the logits, beside one hidden state, if they are more.
     """
-    if budget.runtime_id == "mlx-lm":
+    if budget.family == "mlx-lm":
         return stepped_work(anatomy, budget, prompt, sequences)
     tokens = prompt * sequences
     block = prompt_pass(anatomy, budget, tokens)

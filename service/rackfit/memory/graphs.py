@@ -75,7 +75,7 @@ def graph_bytes(
     Engines other than vLLM keep the figure of their record. `server`: whether the device is of compute capability 9.0
     or 10.x.
     """
-    if budget.runtime_id != "vllm" or not anatomy.caches_tokens:
+    if budget.family != "vllm" or not anatomy.caches_tokens:
         return budget.graph_bytes + 0 * sequences
     pool, plain, busy = _sizes(budget, server)
     stages = stage_counts(anatomy.layer_order, len(anatomy.model.groups), layout.pp)
@@ -100,6 +100,6 @@ def released_bytes(budget: Budget, compute_capability: str | None, forward: Numb
     empties its cache: a figure printed as the difference of free memory can be negative.
     """
     version = version_key(budget.version_from)
-    tuned = budget.runtime_id == "vllm" and budget.engine != "V0" and WARMED_UP[0] <= version < WARMED_UP[1]
+    tuned = budget.family == "vllm" and budget.engine != "V0" and WARMED_UP[0] <= version < WARMED_UP[1]
     new_enough = compute_capability is not None and float(compute_capability) >= 9.0
     return forward if tuned and new_enough else 0 * forward

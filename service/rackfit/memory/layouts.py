@@ -86,7 +86,7 @@ def _stripes(anatomy: Anatomy, layout: Layout, budget: Budget) -> str | None:
     dcp, tp = layout.dcp, layout.tp
     if dcp == 1:
         return None
-    first = FIRST_STRIPES.get(budget.runtime_id)
+    first = FIRST_STRIPES.get(budget.family)
     if first is None or version_key(budget.version_from) < first:
         return f"DCP is not offered by {budget.runtime_id} {budget.version_from}"
     if tp % dcp:

@@ -15,7 +15,8 @@ with an index or compressed rows have kernels of their own.
 from __future__ import annotations
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Device, Layout, Reserve, Tower
+from rackfit.memory.budget_parts import Reserve
+from rackfit.memory.domain import Device, Layout, Tower
 from rackfit.memory.elementwise import Number, choose, floor, maximum, minimum
 
 MIB = 2**20

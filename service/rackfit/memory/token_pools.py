@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rackfit.memory.anatomy import Anatomy
-from rackfit.memory.domain import Budget, LayerGroup, Layout, Model, TokenPools
+from rackfit.memory.budget_parts import TokenPools
+from rackfit.memory.domain import Budget, LayerGroup, Layout, Model
 from rackfit.memory.elementwise import Number, ceil_div, choose, floor, maximum, minimum
 from rackfit.memory.kv_cache import CacheShape, layer_cache, merge, stage_sums, striped
 

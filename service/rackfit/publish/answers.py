@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rackfit.ask import figures
-from rackfit.ask.choices import choose_cache
+from rackfit.ask.choices import budgets_of, choose_cache
 from rackfit.ask.question import Subject, find_model
 from rackfit.catalog.connect import open_catalog
 from rackfit.catalog.context import Context, read_context
 from rackfit.catalog.resolve import resolve
-from rackfit.errors import UnknownNameError, UnsupportedError, UsageError
+from rackfit.errors import UnknownNameError, UsageError
 from rackfit.fit.cell import engine_cache
 from rackfit.memory.domain import Layout, Precision
 from rackfit.memory.elementwise import ceil_div
@@ -117,11 +117,7 @@ class Answers:
             UnsupportedError: an engine without memory rules. UsageError and its kinds: a name or count.
         """
         tokens, count = whole("context", context), whole("sequences", sequences)
-        found = resolve(self.connection, "runtime", runtime)
-        known = sorted({budget.runtime_id for budget in self.context.budgets})
-        if found.id not in known:
-            raise UnsupportedError(f"no memory budget on record for {found.id}; known: {', '.join(known)}")
-        budget = self.context.newest_budget(found.id)
+        budget = self.context.newest_budget(budgets_of(self.connection, self.context, runtime)[0].runtime_id)
         _, bits = choose_cache(self.context, kv_precision)
         anatomy = self.subject(model).anatomy
         shape = stored_caches(anatomy, Layout(), bits, budget)[0]

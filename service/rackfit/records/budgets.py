@@ -14,6 +14,14 @@ class Tier(Part):
     batched_tokens: PositiveCount
     max_sequences: PositiveCount
     wide_sequences: PositiveCount | None = None
+    names: list[Text] = []
+
+
+class PrefillRate(Part):
+    """Rate of a card by which the engine sizes its prefill; from the engine's own table, not the card's record."""
+
+    card: Text
+    tflops: Positive
 
 
 class ReserveStep(Part):
@@ -80,11 +88,14 @@ class Budget(Record):
     """One engine in one range of versions. Sizes in MiB are what was measured or read, see `note`."""
 
     runtime: Slug
+    base: Slug | None = None
     engine: Text | None = None
+    named_only: bool = False
+    runs_on: list[Text] = []
     version_from: Text
     version_to: Text | None = None
     released: PartialDate | None = None
-    equation: Literal["share_of_total", "share_of_free", "all_of_device"]
+    equation: Literal["share_of_total", "share_of_free", "share_of_rest", "all_of_device"]
     utilization: Positive
     parallelism: Literal["tensor", "layers"]
     profiled_tokens: Literal["batched_tokens", "context", "ubatch", "none"]
@@ -104,8 +115,11 @@ class Budget(Record):
     non_torch_parallel_mib: NonNegative
     fused_allreduce_mib: NonNegative = 0.0
     context_mib: NonNegative
+    context_in_budget: bool = False
+    left_free_mib: NonNegative = 0
     graph_mib: NonNegative
     graphs_in_budget: bool
+    graph_share: NonNegative = 0.0
     kv_block_tokens: PositiveCount
     queue_per_stage: bool = False
     pipeline_budget: Slug | None = None
@@ -131,5 +145,7 @@ class Budget(Record):
     reserve: Reserve | None = None
     token_pools: TokenPools | None = None
     unpacked: list[Unpacked] = []
+    embedding_whole: bool = False
     tiers: list[Tier]
     small_tier_names: list[Text] = []
+    prefill_rates: list[PrefillRate] = []

@@ -13,9 +13,12 @@ from rackfit.records.load import Library
 MIB = 2**20
 
 
-def _numbers(tier: Tier) -> list[float]:
-    """Return a tier as numbers in the order of its fields, without those that are not given."""
-    return [value for value in tier.model_dump().values() if value is not None]
+def _sizes(tier: Tier) -> list[Any]:
+    """Return a tier's values in the order of its fields, without what is not given at its end."""
+    values = list(tier.model_dump().values())
+    while not values[-1]:
+        values.pop()
+    return values
 
 
 def _named(part: Part | None) -> str | None:
@@ -42,6 +45,20 @@ def _profile(record: Budget) -> dict[str, Any]:
         "keeps_reduced_inputs": int(record.keeps_reduced_inputs),
         "clip_frames": record.clip_frames,
         "clip_beside_image": int(record.clip_beside_image),
+    }
+
+
+def _engine(record: Budget) -> dict[str, Any]:
+    """Return the columns of what an engine is, and of what it leaves to others."""
+    return {
+        "base": record.base,
+        "named_only": int(record.named_only),
+        "runs_on": json.dumps(record.runs_on),
+        "graph_share": float(record.graph_share),
+        "left_free_bytes": round(record.left_free_mib * MIB),
+        "context_in_budget": int(record.context_in_budget),
+        "embedding_whole": int(record.embedding_whole),
+        "prefill_rates": json.dumps([[rate.card, rate.tflops] for rate in record.prefill_rates]),
     }
 
 
@@ -92,11 +109,12 @@ def rows(library: Library) -> Iterator[tuple[str, dict[str, Any]]]:
                 "rotary_tables": int(record.rotary_tables),
                 "widens_int4_matrix": int(record.widens_int4_matrix),
                 "embedding_on_host": int(record.embedding_on_host),
-                "tiers": json.dumps([_numbers(tier) for tier in record.tiers]),
+                "tiers": json.dumps([_sizes(tier) for tier in record.tiers]),
                 "reserve": _named(record.reserve),
                 "token_pools": _named(record.token_pools),
                 "unpacked": json.dumps([part.model_dump() for part in record.unpacked]) if record.unpacked else None,
                 "small_tier_names": json.dumps(record.small_tier_names),
+                **_engine(record),
                 "confidence": record.confidence,
                 "note": record.note,
             },

@@ -69,6 +69,14 @@ class BudgetRow(SQLModel, table=True):
     keeps_reduced_inputs: int = Field(default=0, sa_type=Integer)
     clip_frames: int | None = Field(default=None, sa_type=Integer)
     clip_beside_image: int = Field(default=0, sa_type=Integer)
+    base: str | None = Field(default=None, sa_type=Text, foreign_key="runtimes.runtime_id")
+    named_only: int = Field(default=0, sa_type=Integer)
+    runs_on: str = Field(default="[]", sa_type=Text)
+    graph_share: float = Field(default=0.0, sa_type=REAL)
+    left_free_bytes: int = Field(default=0, sa_type=Integer)
+    context_in_budget: int = Field(default=0, sa_type=Integer)
+    embedding_whole: int = Field(default=0, sa_type=Integer)
+    prefill_rates: str = Field(default="[]", sa_type=Text)
 
 
 class ConfigurationRow(SQLModel, table=True):

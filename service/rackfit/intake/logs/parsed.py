@@ -37,6 +37,7 @@ COMPONENTS = {
     "graphs_estimated": ("graphs, engine's estimate", MOST),
     "workspace": ("workspace buffer", MOST),
     "free_after_load": ("free after loading", LEAST),
+    "kv_block": ("one block of the pool", MOST),
     "kv_pool": ("KV pool", LEAST),
     "kv_k": ("keys", LEAST),
     "kv_v": ("values", LEAST),

@@ -15,7 +15,10 @@ from rackfit.publish.answers import Answers
 EQUATIONS = {
     "share_of_total": "utilization x memory that the engine sees on one device - reserve",
     "share_of_free": "share x (memory that is free before weights are loaded) - reserve",
-    "all_of_device": "memory that the engine sees on one device - what lies outside its budget - reserve",
+    "share_of_rest": "memory that the engine sees - driver context - reserve; of what weights, workspace and libraries "
+    "leave of it, the share becomes cache and the rest stays free",
+    "all_of_device": "memory that the engine sees on one device - what lies outside its budget - what it leaves free "
+    "- reserve",
 }
 """How an engine limits itself; see `memory.budget`."""
 
@@ -71,7 +74,8 @@ def terms(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
         },
         {
             "name": "runtime", "bytes": per_device["runtime_bytes"],
-            "formula": "libraries and collective buffers + graphs within the budget + what is reserved beyond the need",
+            "formula": "libraries and collective buffers + graphs within the budget + what is reserved beyond the need "
+            "+ what is left free beside the cache",
             "inputs": [
                 f"{answer['runtime']} from {budget.version_from}, rules {budget.budget_id}",
                 f"graphs {budget.graph_bytes:,} bytes, "

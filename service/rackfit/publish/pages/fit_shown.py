@@ -28,8 +28,13 @@ def picture(found: dict[str, Any]) -> Markup | None:
         return None
     needed = tuple(Piece(f"rf-bar-{name}", words, device[f"{name}_bytes"]) for name, words in TERMS)
     pool = max(device["kv_pool_bytes"] - device["kv_bytes"], 0)
-    rest = max(device["reserved_bytes"] - sum(piece.size for piece in needed) - pool, 0)
-    reserved = (*needed, Piece("rf-bar-pool", "cache set aside beyond it", pool))
+    in_pool = device["kept_free_bytes"] + device["kv_reserved_bytes"] - device["kv_bytes"]
+    held = tuple(
+        Piece(piece.colour, piece.words, max(piece.size - in_pool, 0) if name == "runtime" else piece.size)
+        for (name, _), piece in zip(TERMS, needed, strict=True)
+    )
+    rest = max(device["reserved_bytes"] - sum(piece.size for piece in held) - pool, 0)
+    reserved = (*held, Piece("rf-bar-pool", "cache set aside beyond it", pool))
     if rest:
         reserved = (*reserved, Piece("rf-bar-outside", "outside the engine's budget", rest))
     return budget.picture(
