@@ -13,9 +13,7 @@ STATEMENTS = [
         version_from text not null,
         version_to text,
         released text,
-        equation text not null check (
-            equation in ('share_of_total', 'share_of_free', 'share_of_rest', 'all_of_device')
-        ),
+        equation text not null check (equation in ('share_of_total', 'share_of_free', 'all_of_device')),
         utilization real not null check (utilization > 0 and utilization <= 1),
         parallelism text not null check (parallelism in ('tensor', 'layers')),
         profiled_tokens text not null check (profiled_tokens in ('batched_tokens', 'context', 'ubatch', 'none')),

@@ -1,11 +1,15 @@
 """Engines that wrap or fork another, run on some devices only, or divide what is left; what each leaves free.
 
-Their equation, `share_of_rest`, is in the check of m0007: SQLite cannot change a check, and builds start empty.
+Their equation, `share_of_rest`, joins the check of the table. SQLite cannot change a check, so the table is made anew
+from its own statement; what refers to it keeps its name.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+KNOWN = "equation in ('share_of_total', 'share_of_free', 'all_of_device')"
+WIDER = "equation in ('share_of_total', 'share_of_free', 'share_of_rest', 'all_of_device')"
 
 STATEMENTS = [
     f"alter table runtime_budgets add column {column}"
@@ -23,6 +27,19 @@ STATEMENTS = [
 
 
 def apply(connection: Any) -> None:
-    """Run the statements."""
+    """Widen the check, then run the statements."""
+    _widen(connection)
     for statement in STATEMENTS:
         connection.execute(statement)
+
+
+def _widen(connection: Any) -> None:
+    (sql,) = connection.execute(
+        "select sql from sqlite_master where type = 'table' and name = 'runtime_budgets'"
+    ).fetchone()
+    connection.execute("pragma legacy_alter_table = on")
+    connection.execute("alter table runtime_budgets rename to runtime_budgets_before")
+    connection.execute(sql.replace(KNOWN, WIDER))
+    connection.execute("insert into runtime_budgets select * from runtime_budgets_before")
+    connection.execute("drop table runtime_budgets_before")
+    connection.execute("pragma legacy_alter_table = off")
