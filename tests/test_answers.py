@@ -102,7 +102,7 @@ def test_every_command_of_the_tutorial_runs(asked: Any) -> None:
 def test_every_command_of_the_readme_runs(asked: Any, tmp_path: Path) -> None:
     """Each example of the README answers; the first block is what CI runs.
 
-    Commands that read a buyer's own file or an older catalog, or change the catalog, have tests of their own (tests/cli).
+    Commands that read a buyer's own file or an older catalog, or change the catalog, have tests of their own.
     """
     shutil.copy(ROOT / "tests/reference/trials/R086.log", tmp_path / "startup.log")
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("```sh\n")[2].partition("```")[2]
