@@ -35,7 +35,6 @@ def ask(connection: sqlite3.Connection, runtime: str, on: str = "h100-sxm5-80gb"
         ("ollama", "ollama-0.30"),
         ("ollama 0.20.0", "ollama-0.12"),
         ("lm-studio", "lm-studio-0.3"),
-        ("ik_llama.cpp", "ik_llama.cpp"),
     ],
 )
 def test_an_engine_by_name_version_and_variant(connection: sqlite3.Connection, said: str, budget: str) -> None:

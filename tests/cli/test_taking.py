@@ -64,7 +64,7 @@ def test_wrong_usage_is_one_line(catalog: Path, tmp_path: Path, arguments: tuple
         (("compare", "rtx-3090", "rtx-4090", "--models", "qwen3-8b"), {"name": "qwen/qwen3-8b: verdict"}),
         (("power", "dgx-h100"), {"part": "answer", "item": "machine_w", "value": 10200}),
         (("cost", "qwen3-8b", "--on", "rtx-4090", "--price", "1"), {"way": "rented", "price_per_hour": 1.0}),
-        (("plan", "qwen3-8b", "--limit", "2"), {"precision": "bf16"}),
+        (("plan", "qwen3-8b", "--precision", "bf16", "--limit", "2"), {"precision": "bf16"}),
     ],
 )  # fmt: skip
 def test_an_answer_is_written_whole(

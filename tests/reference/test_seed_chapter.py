@@ -54,8 +54,9 @@ def test_70b_on_an_a100_in_16_bits(connection: sqlite3.Connection) -> None:
 
     assert one["verdict"] == "no"
     assert one["limit"] == "weights"
-    # 70553706496 parameters of two bytes: the published count of Llama-3.1-70B
-    assert one["per_device"]["weights_bytes"] == 2 * 70553706496
+    # 70553706496 parameters of two bytes: the published count of Llama-3.1-70B; and vLLM's table of rotary positions,
+    # cos and sin of half a head of 128 for each of 131072 positions, of two bytes
+    assert one["per_device"]["weights_bytes"] == 2 * 70553706496 + 2 * 131072 * 128
     assert two["verdict"] == "fits"
 
 

@@ -151,12 +151,12 @@ def test_r042_keys_narrow_values_wide() -> None:
 
 
 def test_r044_old_cards_on_a_new_engine(connection: sqlite3.Connection) -> None:
-    """Nothing loads and no reason is given: vLLM refuses cards before capability 7.0."""
+    """Nothing loads and no reason is given: vLLM refuses cards before capability 7.0, today before 7.5."""
     refused = ask(connection, "qwen3-1.7b", "1x p100-pcie-16gb", precision="fp16", runtime="vllm")
     runs = ask(connection, "qwen3-1.7b", "1x p100-pcie-16gb", precision="q4_k_m")
 
     assert refused["verdict"] == "cannot_run"
-    assert "vllm does not run fp16" in refused["reason"]
+    assert "vllm does not run on Tesla P100" in refused["reason"] and "compute capability" in refused["reason"]
     assert (runs["verdict"], runs["runtime"]) == ("fits", "llama.cpp")
 
 

@@ -26,7 +26,7 @@ STACKS = (
     ("exllamav3", "exllamav3"),
     ("exllamav2", "exllamav2"),
     ("exllama", "transformers"),
-    ("ik_llama", "ik_llama.cpp"),
+    ("ik_llama", "llama.cpp"),
     ("llama.cpp", "llama.cpp"),
     ("ollama", "ollama"),
     ("llama", "llama.cpp"),
@@ -42,7 +42,7 @@ STACKS = (
 )
 """Word in the engine's name -> engine whose rules hold, the more particular words first. Eager PyTorch stacks without
 rules of their own hold weights, cache and little more: those of Transformers are used, and the estimate says so."""
-STAND_INS = frozenset({"exllama", "accelerate", "gpt-fast", "docs.mistral"})
+STAND_INS = frozenset({"ik_llama", "exllama", "accelerate", "gpt-fast", "docs.mistral"})
 """Words of stacks that have no rules of their own."""
 DEFAULT = "vllm"
 PREBUILT = "Engine"
