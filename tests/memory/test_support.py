@@ -263,3 +263,11 @@ def test_no_stored_fit_lies_below_the_floor_of_its_engine(connection: sqlite3.Co
         if context.chooser.missing(pair["runtime_id"], read_device(connection, pair["accelerator_id"])) is not None
     ]
     assert wrong == []
+
+
+def test_a_version_is_read_once(context: Context) -> None:
+    """Lists ask the same version for every model: its rules are picked out once, and other engines keep the newest."""
+    older = context.of_version("vllm", (0, 8, 5))
+
+    assert older is context.of_version("vllm", (0, 8, 5)) is older.of_version("vllm", (0, 8, 5))
+    assert {one for one in older.chooser.floors if one.runtime_id != "vllm"} <= set(context.chooser.floors)

@@ -21,7 +21,7 @@ from rackfit.catalog.diff import lost_records
 from rackfit.catalog.loading import defer_indexes, load
 from rackfit.catalog.local_prices import Kept, kept_rows, put_back
 from rackfit.catalog.migrate import migrate, stamp
-from rackfit.catalog.reproducible import logical_hash
+from rackfit.catalog.reproducible import logical_hash, own_tables
 from rackfit.catalog.rows import SUBJECTS, subject_rows
 from rackfit.errors import CatalogError
 from rackfit.records.load import Library, read_library
@@ -183,12 +183,7 @@ def _fill(
 
 
 def _counts(connection: sqlite3.Connection) -> dict[str, int]:
-    names = connection.execute("select name from sqlite_master where type = 'table' order by name").fetchall()
-    return {
-        name: connection.execute(f'select count(*) from "{name}"').fetchone()[0]
-        for (name,) in names
-        if not name.startswith(("sqlite_", "_sqlite"))
-    }
+    return {name: connection.execute(f'select count(*) from "{name}"').fetchone()[0] for name in own_tables(connection)}
 
 
 def _finish(connection: sqlite3.Connection, ready: Path, progress: Progress) -> None:

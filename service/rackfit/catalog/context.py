@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from rackfit.catalog.connect import Reading
 from rackfit.catalog.read import precision_of, read_budgets, rows_of
@@ -25,11 +25,17 @@ class Context:
     floors: tuple[EngineFloor, ...]
     """What every version of every engine needs to start; `chooser` holds the newest."""
     sixteen_bit_devices: frozenset[str]
+    versions: dict[tuple[str, tuple[int, ...]], Context] = field(default_factory=dict, repr=False, compare=False)
+    """What was asked of older versions already."""
 
     def of_version(self, runtime_id: str, version: tuple[int, ...]) -> Context:
-        """Return the context in which one engine runs what a version of it ran."""
-        rules, floors = rules_at(self.support, runtime_id, version), floors_at(self.floors, runtime_id, version)
-        return replace(self, chooser=Chooser(rules, self.chooser.precisions, self.chooser.bases, floors))
+        """Return the context in which one engine runs what a version of it ran; made once, lists ask it per model."""
+        key = (runtime_id, version)
+        if key not in self.versions:
+            rules, floors = rules_at(self.support, runtime_id, version), floors_at(self.floors, runtime_id, version)
+            chooser = Chooser(rules, self.chooser.precisions, self.chooser.bases, floors)
+            self.versions[key] = replace(self, chooser=chooser)
+        return self.versions[key]
 
     def newest_budget(self, runtime_id: str) -> Budget:
         """Return the rules of the newest version of an engine, of the variant that runs unless another is named."""

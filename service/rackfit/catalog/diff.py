@@ -16,6 +16,7 @@ from typing import Any
 
 from rackfit.catalog.connect import check_identity
 from rackfit.catalog.release import Release, newest_release
+from rackfit.catalog.reproducible import key_columns, only_released, own_tables
 
 DERIVED = frozenset({
     "aliases", "best_fits", "best_training", "changes", "configuration_prices", "configuration_systems",
@@ -29,9 +30,7 @@ RECORDS = (
 )  # fmt: skip
 """Tables whose rows people name: one that is gone breaks what somebody relies on."""
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
-LOCAL = "local"
 KEY_JOINT = "/"
-FIT_KEYS = {"model": "models", "precision": "precisions", "configuration": "configurations"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def compare(old: Path, new: Path, flips: int | None) -> Difference:
             releases = newest_release(before), newest_release(connection)
         tables, apart = _common(connection)
         changes = tuple(change for table in tables for change in _table_changes(connection, table, apart))
-        counts = flip_counts(connection)
+        counts = _flip_counts(connection)
         listed = tuple(islice(_flips(connection), flips)) if counts else ()
         return Difference(*releases, changes, listed, counts, tuple(sorted(apart)))
 
@@ -110,11 +109,10 @@ def _gone(connection: sqlite3.Connection, table: str) -> list[str]:
 
 def _columns(connection: sqlite3.Connection, schema: str) -> dict[str, list[str]]:
     """Return the columns of every table of facts in one of the two files."""
-    names = connection.execute(f"select name from {schema}.sqlite_master where type = 'table' order by name").fetchall()
     return {
         name: [row[1] for row in connection.execute(f'pragma {schema}.table_info("{name}")')]
-        for (name,) in names
-        if name not in DERIVED and not name.startswith(("sqlite_", "_sqlite"))
+        for name in own_tables(connection, schema)
+        if name not in DERIVED
     }
 
 
@@ -129,10 +127,9 @@ def _common(connection: sqlite3.Connection) -> tuple[list[str], set[str]]:
 
 def _key(connection: sqlite3.Connection, table: str) -> list[str]:
     """Return the columns that name a row; empty where the key is a number of the file's own."""
-    rows = [row for row in connection.execute(f'pragma main.table_info("{table}")') if row[5]]
-    key = [row[1] for row in sorted(rows, key=lambda row: row[5])]
-    counted = len(rows) == 1 and rows[0][2].upper() == "INTEGER"
-    return [] if counted else key
+    key = key_columns(connection, table)
+    counted = len(key) == 1 and key[0][1].upper() == "INTEGER"
+    return [] if counted else [name for name, _ in key]
 
 
 def _table_changes(connection: sqlite3.Connection, table: str, apart: set[str]) -> Iterator[Change]:
@@ -143,12 +140,12 @@ def _table_changes(connection: sqlite3.Connection, table: str, apart: set[str]) 
     if key and not set(key) <= set(shared):
         return
     if not key:
-        counter = next(row[1] for row in connection.execute(f'pragma main.table_info("{table}")') if row[5])
+        counter = key_columns(connection, table)[0][0]
         yield from _whole_rows(connection, table, [name for name in shared if name != counter])
         return
     order = ", ".join(f'"{name}"' for name in key)
     chosen = ", ".join(f'"{name}"' for name in shared)
-    where = "where origin <> 'local'" if "origin" in shared else ""
+    where = only_released(shared)
     sides = []
     for schema in ("old", "main"):
         rows = connection.execute(f'select {chosen} from {schema}."{table}" {where} order by {order}')
@@ -169,7 +166,7 @@ def _table_changes(connection: sqlite3.Connection, table: str, apart: set[str]) 
 
 def _whole_rows(connection: sqlite3.Connection, table: str, columns: list[str]) -> Iterator[Change]:
     chosen = ", ".join(f'"{name}"' for name in columns)
-    where = "where origin <> 'local'" if "origin" in columns else ""
+    where = only_released(columns)
     before, after = (
         Counter(connection.execute(f'select {chosen} from {schema}."{table}" {where}').fetchall())
         for schema in ("old", "main")
@@ -192,7 +189,7 @@ FLIPS = """
 """
 
 
-def flip_counts(connection: sqlite3.Connection) -> dict[tuple[str, str], int]:
+def _flip_counts(connection: sqlite3.Connection) -> dict[tuple[str, str], int]:
     """Return how many fits of both files went from one verdict to another; none where a file has no fits."""
     if not all(_has_fits(connection, schema) for schema in ("old", "main")):
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rackfit.cli.options import catalog_option, json_option, opened
-from rackfit.cli.showing import show_json, show_table
+from rackfit.cli.showing import gib, show_json, show_table
 
 COLUMNS = {
     "index": "device",
@@ -51,7 +51,7 @@ def detect(source: str | None, as_json: bool, catalog: Path | None) -> None:
 
 def _show(answer: dict[str, Any]) -> None:
     rows = answer["devices"]
-    sizes = [{"total_gib": _gib(row["total_bytes"]), "free_gib": _gib(row["free_bytes"])} for row in rows]
+    sizes = [{"total_gib": gib(row["total_bytes"]), "free_gib": gib(row["free_bytes"])} for row in rows]
     show_table([{**row, **size} for row, size in zip(rows, sizes, strict=True)], COLUMNS)
     for note in [*_notes(rows), *answer["notes"]]:
         click.echo(f"- {note}", color=False)
@@ -73,7 +73,3 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         if row["note"]:
             said.setdefault(row["note"], []).append(row["index"])
     return [f"device{'s' if len(of) > 1 else ''} {', '.join(of)}: {note}" for note, of in said.items()]
-
-
-def _gib(size: int | None) -> str | None:
-    return None if size is None else f"{size / 2**30:.2f}"

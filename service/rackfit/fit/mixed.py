@@ -201,7 +201,7 @@ class Split:
         """
         total = _total(device)
         question = self.question
-        own = self.budget.for_runner(dense=not self.anatomy.has_experts and not self.anatomy.keeps_states)
+        own = self.budget.for_runner(self.anatomy.is_dense)
         budget = own if last else replace(own, sampler_bytes_per_logit=0.0)
         terms = engine_terms(self.anatomy, budget, self.layout, device, total, question.context, question.knobs)
         return terms, total

@@ -80,6 +80,11 @@ class Anatomy:
         """Whether any layer keeps a recurrent state."""
         return any(group.state_elems or group.conv_elems for group in self.model.groups)
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether no layer routes tokens to experts or keeps a recurrent state."""
+        return not self.has_experts and not self.keeps_states
+
     @cached_property
     def keeps_windows(self) -> bool:
         """Whether any layer caches a window of tokens only."""

@@ -231,7 +231,7 @@ def engine_terms(
         context: tokens of one request, for engines that profile the context.
         knobs: the user's settings.
     """
-    budget = budget.for_runner(dense=not anatomy.has_experts and not anatomy.keeps_states)
+    budget = budget.for_runner(anatomy.is_dense)
     tokens, sequences = tier_sizes(budget, total, device.name, knobs, layout.tp)
     if knobs.batched_tokens is None:
         tokens = sized_prefill(anatomy, budget, layout, device.name, tokens)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 from rackfit.errors import RackfitError, UnreachableError
 from rackfit.intake.driver import nvidia_table
@@ -21,7 +20,6 @@ NVIDIA_QUERY = (
 )  # fmt: skip
 ROCM = ("rocm-smi", "--showproductname", "--showmeminfo", "vram", "gtt", "--json")
 APPLE = ("system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json")
-MEMORY_INFO = Path("/proc/meminfo")
 
 
 def outputs_here() -> list[DriverOutput]:
@@ -32,14 +30,15 @@ def outputs_here() -> list[DriverOutput]:
     """
     found: list[DriverOutput] = []
     said: list[str] = []
-    for command in _commands():
+    for name, listed in TOOLS.items():
+        if not shutil.which(name):
+            continue
         try:
-            found.append(read_devices(_run(command), command[0]))
+            found.append(listed())
         except RackfitError as error:
             said.append(str(error))
     if not found:
-        tools = ", ".join(sorted({command[0] for command in (NVIDIA_TABLE, ROCM, APPLE)}))
-        why = "; ".join(said) or f"none of {tools} is installed"
+        why = "; ".join(said) or f"none of {', '.join(TOOLS)} is installed"
         raise UnreachableError(f"no accelerator is listed here: {why}")
     return found
 
@@ -52,19 +51,23 @@ def system_bytes_here() -> int | None:
         return None
 
 
-def _commands() -> Iterator[tuple[str, ...]]:
-    """Yield the commands to run: of NVIDIA's tool the table where it lists slices, else the query."""
-    if shutil.which(NVIDIA_TABLE[0]):
-        yield NVIDIA_TABLE if _has_slices() else NVIDIA_QUERY
-    yield from (command for command in (ROCM, APPLE) if shutil.which(command[0]))
-
-
-def _has_slices() -> bool:
+def _nvidia() -> DriverOutput:
+    """Return NVIDIA's devices: from the table where it lists slices, which a query does not, else from a query."""
     try:
-        output = nvidia_table.read(_run(NVIDIA_TABLE))
+        table = nvidia_table.read(_run(NVIDIA_TABLE))
     except UnreachableError:
-        return False
-    return output is not None and any(device.kind == MIG_SLICE for device in output.devices)
+        table = None
+    if table is not None and any(device.kind == MIG_SLICE for device in table.devices):
+        return table
+    return read_devices(_run(NVIDIA_QUERY), NVIDIA_QUERY[0])
+
+
+TOOLS: dict[str, Callable[[], DriverOutput]] = {
+    NVIDIA_TABLE[0]: _nvidia,
+    ROCM[0]: lambda: read_devices(_run(ROCM), ROCM[0]),
+    APPLE[0]: lambda: read_devices(_run(APPLE), APPLE[0]),
+}
+"""Tool -> what it lists."""
 
 
 def _run(command: tuple[str, ...]) -> str:

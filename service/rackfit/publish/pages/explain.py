@@ -87,7 +87,7 @@ def terms(answers: Answers, answer: dict[str, Any]) -> list[dict[str, Any]]:
 
 def workspace_lines(anatomy: Anatomy, budget: Budget) -> list[str]:
     """Return in words what the peak of a step is made of."""
-    rules = budget.for_runner(dense=not anatomy.has_experts and not anatomy.keeps_states)
+    rules = budget.for_runner(anatomy.is_dense)
     lines = [
         f"{rules.forward_bytes:g} bytes per row and unit of width, rows by {rules.profiled_tokens}, "
         f"{3 + rules.extra_hidden_states} hidden states",
